@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import inspect
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -239,9 +238,7 @@ def reading_options(arguments: dict[str, Any]) -> ReadingOptions:
     }
     if asked_reading["na_values"] is not None:
         asked_reading["na_values"] = asked_reading["na_values"].split(",")
-    return ReadingOptions(
-        **asked_reading, memory=arguments.pop("memory", None), progress=sys.stdout.isatty()
-    )
+    return ReadingOptions(**asked_reading, memory=arguments.pop("memory", None))
 
 
 def read_rows(

@@ -31,6 +31,7 @@ from fairstats.ground.engines.table import LazyRows, Question
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
 from fairstats.ground.parts import RowCounts, TailCounts
+from fairstats.ground.progress import under_way
 from fairstats.ground.reading.roles import ReadingOptions
 from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.scores import ScoreCounts
@@ -68,6 +69,7 @@ _PLAIN_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TABLE_NAME = re.compile(r"[\w-]+(\.\w+){0,3}")
 
 
+@under_way("counting rows")
 def count_columns(
     frame: Any,
     sensitive_features: str | Sequence[str],

@@ -82,7 +82,7 @@ def from_r(values: Any, argument: str) -> Any:
 
     NA is missing, factors have labels.
     """
-    from fairstats.ground.rvectors import column_of
+    from fairstats.ground.rdoor.vectors import column_of
 
     try:
         return column_of(values)

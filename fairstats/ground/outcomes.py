@@ -33,6 +33,7 @@ from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarnin
 from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.lazy import pd
+from fairstats.ground.progress import under_way
 from fairstats.ground.reading.record import TOKENS
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.values import factorize, missing_rows
@@ -210,6 +211,7 @@ class Outcomes:
     classes: ClassNames | None = None
 
     @classmethod
+    @under_way("reading rows")
     def from_arrays(
         cls,
         y_true: Any = None,

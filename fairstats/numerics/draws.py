@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.progress import under_way
+
 #: From so many rows on NumPy does not draw without replacement.
 TOO_MANY = 10**9
 #: Counts of at least this variance are drawn by their quantiles (`_count_of_normal`): the
@@ -38,8 +40,6 @@ _ROWS_FOR_A_COUNT = 8
 #: Numbers in one array of a block of simulated samples (3.2 MB): a fit of a block holds some ten
 #: arrays of that size at a time, and the whole stays below 64 MB.
 NUMBERS_PER_BLOCK = 400_000
-#: Seconds after which long work shows a progress bar, where somebody watches a terminal.
-PROGRESS_DELAY = 2.0
 
 
 def resample_blocks(
@@ -61,15 +61,12 @@ def resample_blocks(
     >>> list(resample_blocks(5, 200_000, "samples"))
     [2, 2, 1]
     """
-    from tqdm import tqdm
-
     per_block = max(int(min(NUMBERS_PER_BLOCK, most_numbers)) // max(width, 1), 1)
-    bar = tqdm(total=n_resamples, desc=words, disable=None, delay=PROGRESS_DELAY, leave=False)
-    with bar:
+    with under_way(words, total=n_resamples) as work:
         for start in range(0, n_resamples, per_block):
             size = min(per_block, n_resamples - start)
             yield size
-            bar.update(size)
+            work.advance(size)
 
 
 def _count_of_normal(

@@ -22,6 +22,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.errors import DataWarning, FairstatsWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.progress import each_of, under_way
 from fairstats.ground.reading.record import record_of
 from fairstats.ground.reading.roles import ReadingOptions
 from fairstats.ground.reading.table import is_file, read_roles
@@ -410,7 +411,8 @@ def audit(
             frame, columns._reading_roles, ReadingOptions(), engine=engine, needs_rows=several
         )
     with statements.collected_warnings() as warned_texts:
-        inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
+        with under_way("audit: counting rows"):
+            inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
         subgroup_results = find_subgroups(subgroups, frame, columns, settings, pos_label)
     if isinstance(inputs[0].counts, ClassCounts) and not isinstance(frame, Tally):
         _refuse_of_classes(features=columns.features, risks=risks)
@@ -611,7 +613,7 @@ def answer_questions(inputs: AuditInput, pages: Sequence[Page] = PAGES) -> list[
     """
     results: dict[Question, list[Result]] = {question: [] for question in AUDITED}
     warned: dict[Question, list[str]] = {question: [] for question in QUESTIONS}
-    for page in pages:
+    for page in each_of(pages, f"audit by {', '.join(inputs.attributes)}"):
         with statements.collected_warnings() as warned_texts:
             results_of_page = page.run(inputs)
         for result in results_of_page:

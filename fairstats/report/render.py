@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import html_table
 from fairstats.plots.picture import Picture
 from fairstats.report.contents import Contents, headline
@@ -451,6 +452,7 @@ _OPEN_ROWS = 12
 _DRAWN = 60
 
 
+@under_way("writing the page")
 def render_html(
     report: Contents, crosscheck: Crosscheck | None = None, picture: Callable[[Picture], str] = svg
 ) -> str:

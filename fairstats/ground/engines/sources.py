@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import check_choice, check_different
 from fairstats.ground.errors import EngineError, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
+from fairstats.ground.progress import under_way
 
 ENGINES = ("auto", "rows", "duckdb", "polars", "spark")
 #: Name in `engine=` → package (so narwhals calls it, too), and the extra of ours that brings it.
@@ -106,6 +107,7 @@ def kind(table: Any) -> str:
     return str(table.implementation.value)
 
 
+@under_way("counting in the engine")
 def collected(table: Any) -> Any:
     """The answer of a query, as an eager narwhals frame."""
     if kind(table) == "polars":

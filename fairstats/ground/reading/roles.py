@@ -77,7 +77,6 @@ class ReadingOptions:
     decimal: str | None = None
     sheet: Any = None
     memory: str | None = None
-    progress: bool = False
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -101,7 +100,6 @@ class ReadingOptions:
             decimal=check_decimal(self.decimal),
             sheet=self.sheet,
             memory=self.memory,
-            progress=self.progress,
         )
 
 

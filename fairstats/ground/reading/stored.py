@@ -104,8 +104,8 @@ def open_parquet(
         if options.memory is not None:
             settings["memory_limit"] = options.memory
         connection = package.connect(config=settings)
-        # its default varies
-        connection.execute(f"SET enable_progress_bar = {str(options.progress).lower()}")
+        # its default varies, and `ground.progress` draws
+        connection.execute("SET enable_progress_bar = false")
         relation = connection.read_parquet(
             [glob.escape(path) for path in paths], hive_partitioning=False
         )

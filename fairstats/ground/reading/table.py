@@ -17,6 +17,7 @@ from fairstats.ground.checks import check_choice, column_names, listed
 from fairstats.ground.engines.sources import ENGINES
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
+from fairstats.ground.progress import under_way
 from fairstats.ground.reading import sizes
 from fairstats.ground.reading.fields import NoNumberError
 from fairstats.ground.reading.formats import (
@@ -163,13 +164,14 @@ def read_roles(
     """
     check_choice("engine", engine, ENGINES)
     options = options.checked()
-    sources = sources_of(source)
-    if sources[0].ending in TEXT:
-        table, record = _read_text(sources, roles, options, engine, needs_rows)
-    elif sources[0].ending in PARQUET and sources[0].path is not None:
-        table, record = _read_parquet(sources, roles, options, engine, needs_rows)
-    else:
-        table, record = _read_typed(sources, roles, options, engine, needs_rows)
+    with under_way("reading"):
+        sources = sources_of(source)
+        if sources[0].ending in TEXT:
+            table, record = _read_text(sources, roles, options, engine, needs_rows)
+        elif sources[0].ending in PARQUET and sources[0].path is not None:
+            table, record = _read_parquet(sources, roles, options, engine, needs_rows)
+        else:
+            table, record = _read_typed(sources, roles, options, engine, needs_rows)
     return remember(table, record), record
 
 

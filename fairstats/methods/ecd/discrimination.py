@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from fairstats.ground import checks
 from fairstats.ground.checks import SeedOrGenerator, check_names, check_that, finite_array
@@ -28,6 +27,7 @@ from fairstats.ground.predictions import (
     as_features,
     favourable_probability,
 )
+from fairstats.ground.progress import each_of
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample, thinned
 from fairstats.numerics.evt.distributions import Floats
 
@@ -58,7 +58,7 @@ def counterfactual_discrimination(
     trained_on: bool = False,
     batch: int = 100_000,
     confidence_level: float = 0.95,
-    progress: bool = False,
+    progress: bool = True,
 ) -> CounterfactualSample:
     """Counterfactual discrimination of every individual, by group.
 
@@ -109,7 +109,8 @@ def counterfactual_discrimination(
     batch : int
         Rows in a block: memory grows with it, and not with n times p.
     confidence_level : float
-    progress : bool
+    progress : bool, default True
+        Whether a terminal shows a bar once it takes more than two seconds.
 
     Returns
     -------
@@ -233,7 +234,7 @@ def flipped_scores(
     attribute: Attribute,
     batch: int = 100_000,
     *,
-    progress: bool = False,
+    progress: bool = True,
 ) -> tuple[Floats, Floats]:
     """ML(x, z) and ML(x, z′) for every z′ ≠ z, of the rows that have one of the values, in their
     order.
@@ -246,12 +247,7 @@ def flipped_scores(
     flipped = np.empty((n, attribute.turns), order="F")
     whole = n == table.n_rows
     done = 0
-    for start in tqdm(
-        range(0, table.n_rows, batch),
-        desc="counterfactuals",
-        disable=not progress,
-        leave=False,
-    ):
+    for start in each_of(range(0, table.n_rows, batch), "counterfactuals", shown=progress):
         stop = min(start + batch, table.n_rows)
         codes = attribute.codes[start:stop]
         used = slice(None) if whole else codes >= 0

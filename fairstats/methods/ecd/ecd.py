@@ -22,6 +22,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.progress import each_of, under_way
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence, fair_range, judge, settle
 from fairstats.methods.ecd.contrast import (
@@ -280,6 +281,7 @@ def ecd(
     )
 
 
+@under_way("tails of groups")
 def _fit_tails(
     names: list[str],
     samples: list[GroupSample],
@@ -338,7 +340,8 @@ def _compare_groups(
         settings.confidence_level,
         alike=all(reference_of_one is tails[-1] for reference_of_one in references),
     )
-    for tail, reference, group_sample in zip(tails[:-1], references, samples[:-1], strict=True):
+    groups = tuple(zip(tails[:-1], references, samples[:-1], strict=True))
+    for tail, reference, group_sample in each_of(groups, "ECD of groups"):
         pair = Pair((tail, reference), (group_sample, samples[-1]), settings, stream(), joint_level)
         comparison, comparison_evidence = contrast_tails(pair)
         if is_synthetic := any(pair_sample.n_synthetic for pair_sample in pair.samples):

@@ -12,6 +12,7 @@ from fairstats.ground.checks import SeedOrGenerator, as_generator, check_confide
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.ecd.generators import as_columns, as_people
@@ -247,6 +248,7 @@ def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:
     return float(np.mean(similarities))
 
 
+@under_way("detecting synthetic rows")
 def _detection_auc(a: Floats, b: Floats, rng: np.random.Generator) -> float:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
@@ -275,6 +277,7 @@ def _auc_interval(auc: float, n: int, m: int, level: float) -> tuple[float, floa
     return max(auc - reach, 0.0), min(auc + reach, 1.0)
 
 
+@under_way("models of both tables")
 def _f1_loss(
     first: pd.DataFrame,
     second: pd.DataFrame,

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from tqdm import tqdm
 
 from fairstats.ground import checks
 from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.predictions import as_features, favourable_probability
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.ecd.discrimination import Attribute, find_attribute, flipped_scores
@@ -195,7 +195,7 @@ def sample_tail(
     label_values: Any = None,
     n_resamples: int = 9_999,
     rng: SeedOrGenerator = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> TailSample:
     """Sample counterfactual discrimination of one group until its tail passes the exponentiality
     test.
@@ -239,7 +239,8 @@ def sample_tail(
         Simulated exponential samples of the test.
     rng : None, int or Generator
         Seeds test and built-in generators.
-    progress : bool
+    progress : bool, default True
+        Whether a terminal shows a bar once it takes more than two seconds.
 
     Returns
     -------
@@ -367,7 +368,7 @@ def _take_looks(
     looks = list[Look]()
     started = time.monotonic()
     max_looks = rule["max_looks"]
-    with tqdm(total=max_looks, desc="looks at the tail", disable=not progress, leave=False) as bar:
+    with under_way("looks at the tail", total=max_looks, shown=progress) as work:
         while len(looks) < max_looks:
             has_begun = bool(looks) or rows.n_synthetic > 0
             if has_begun and timeout is not None and time.monotonic() - started > timeout:
@@ -383,7 +384,7 @@ def _take_looks(
                     rows.cd, 1.0 - _one_sided_level(rule["confidence_level"]) / max_looks, rule
                 )
             )
-            bar.update()
+            work.advance()
             if looks[-1].reason or (stop == "first_pass" and looks[-1].passed):
                 break
     return looks, "looks used up"

@@ -13,6 +13,7 @@ from fairstats.ground import checks
 from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import Comparison, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.distributions import Floats
@@ -299,6 +300,7 @@ def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Flo
     return cut + 1, np.take_along_axis(t, cut[..., None], axis=-1)[..., 0]
 
 
+@under_way("resampled cuts")
 def _bootstrap_cut(
     values: list[Floats], replicates: int, rng: np.random.Generator
 ) -> tuple[int, float]:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
 
 from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS
@@ -24,6 +23,7 @@ from fairstats.ground.encoding import as_array, check_labels, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
 from fairstats.ground.predictions import as_features, keep_features
+from fairstats.ground.progress import each_of
 from fairstats.methods.ecd.discrimination import counterfactual_discrimination, find_attribute
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.result import EcdResult
@@ -75,7 +75,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     warm_start : bool
         A further `fit` on the same rows adds trials to those that there are.
     random_state : int
-    progress : bool
+    progress : bool, default True
+        Whether a terminal shows a bar once it takes more than two seconds.
 
     Attributes
     ----------
@@ -135,7 +136,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sampler: str = "auto",
         warm_start: bool = False,
         random_state: int = 0,
-        progress: bool = False,
+        progress: bool = True,
         label_values: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -196,7 +197,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         proposer = self._proposer
         floor = self._trials[0]["accuracy"] - self.accuracy_loss
         started = time.monotonic()
-        for _ in tqdm(range(self.n_iter), desc="trials", disable=not self.progress, leave=False):
+        for _ in each_of(range(self.n_iter), "trials", shown=self.progress):
             if self.timeout is not None and time.monotonic() - started > self.timeout:
                 break
             params = next(proposer.proposals, None)

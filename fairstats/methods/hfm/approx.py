@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist
 
 from fairstats.ground.checks import Floats, as_generator, check_number, check_share, check_whole
 from fairstats.ground.errors import InputError
+from fairstats.ground.progress import each_of
 from fairstats.ground.tally import Tally
 from fairstats.methods.hfm.rows import Indices, Rows, portions
 from fairstats.methods.hfm.set_distance import SetDistance, in_range, labelled, two_sets
@@ -166,7 +167,7 @@ def approximate(
     else:
         neighbours = m2
     per_projection = []
-    for _ in range(m1):
+    for _ in each_of(range(m1), "projections"):
         per_projection.append(
             acceleration(a, b, (weights or random_weights)(a.shape[1], rng), neighbours)
         )

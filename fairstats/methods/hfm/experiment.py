@@ -23,6 +23,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
 from fairstats.ground.predictions import as_features
+from fairstats.ground.progress import each_of
 from fairstats.ground.registry import CELLS, RATES
 from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
@@ -483,7 +484,7 @@ def hfm_experiment(
     generator, seed = checks.as_generator(rng)
     values_of_cases: list[tuple[str, Floats, Floats, float]] = []
     label_options = {"pos_label": pos_label, "label_values": label_values}
-    for data_name, data_set in data.items():
+    for data_name, data_set in each_of(tuple(data.items()), "data sets"):
         checks.check_that(
             isinstance(data_set, tuple) and len(data_set) == 3,
             "data",
@@ -578,7 +579,7 @@ def _run_data_set(
         splits = list(check_cv(cv).split(np.zeros(strata.size), strata))
         checks.check_that(bool(splits), "cv", cv, "at least one split of the rows", "cv=5")
         values_of_models = []
-        for split in splits:
+        for split in each_of(splits, "fitted folds"):
             train_rows = feature_table.rows(split[0])
             fitted_models = []
             for model in models:

@@ -10,6 +10,7 @@ import numpy as np
 from fairstats.ground.checks import as_generator, check_flag, check_whole
 from fairstats.ground.errors import DataWarning, caution
 from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.tally import Tally
 from fairstats.methods.hfm import resampling
@@ -211,7 +212,7 @@ def _compute_entries(
     rows_of_both = (scene.with_true, scene.with_pred)
     distances_of_sides = []
     entries = []
-    for side in scene.sides:
+    for side in each_of(scene.sides, "HFM of groups"):
         set_pairs = []
         for coordinates in rows_of_both:
             set_pairs.append(

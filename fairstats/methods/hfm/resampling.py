@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.progress import each_of, under_way
 from fairstats.methods.hfm.blocks import Targets, Work, squared_pairs
 from fairstats.methods.hfm.drawn_pairs import MOST_CODES, DrawnPairs
 from fairstats.methods.hfm.encoding import Comparison, Scene, Side
@@ -371,6 +371,7 @@ def _neighbours_needed(n_rows: int, sides: Sequence[Side], present_share: float)
 Distances = tuple[NeighbourLists | AllPairs, NeighbourLists | AllPairs]
 
 
+@under_way("HFM: nearest rows")
 def make_distances(scene: Scene, present_share: float = 1.0) -> Distances:
     """What finds the distances of every side, for rows with y and with ŷ.
 
@@ -418,13 +419,7 @@ def _draw_distances(
     A draw gives both of all sides.
     """
     drawn_distances = np.empty((2, n, len(scene.sides)))
-    for draw_number in tqdm(
-        range(n),
-        desc=f"HFM {description}",
-        leave=False,
-        disable=None,
-        delay=2.0,
-    ):
+    for draw_number in each_of(range(n), f"HFM {description}"):
         drawn_distances[:, draw_number] = draw_once()
     return drawn_distances
 
@@ -452,7 +447,8 @@ def label_permutation(
     together = _drawn_together(lists, statistic)
     if together is not None:
         orders = np.array([rng.permutation(scene.n) for _ in range(n_resamples)])
-        return np.stack([pairs.permuted(orders) for pairs in together])
+        with under_way("HFM permutations"):
+            return np.stack([pairs.permuted(orders) for pairs in together])
 
     def draw() -> list[list[float]]:
         permuted_rows = rng.permutation(scene.n)

@@ -22,6 +22,7 @@ from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import group_index
 from fairstats.ground.outcomes import check_row_labels
 from fairstats.ground.predictions import FeatureTable, as_features
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.encoding import JOINT, refuse_missing
@@ -462,7 +463,7 @@ def changed_labels(
                 [rng.integers(1, n_levels, size=n_rows) for n_levels in numbers_of_levels]
             )
     changed_by_draw = []
-    for shifts in steps_of_draws:
+    for shifts in each_of(steps_of_draws, "disturbed rows"):
         attributes_and_steps = zip(
             attributes, shifts, strict=True
         )  # every row moved on by so many values, cyclically

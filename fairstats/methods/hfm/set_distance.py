@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground.checks import Floats, check_number
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
@@ -272,6 +273,7 @@ def check_statistic(statistic: Any) -> Statistic:
     )
 
 
+@under_way("distance of two sets")
 def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
     """The exact distance of validated rows."""
     start_time = time.perf_counter()

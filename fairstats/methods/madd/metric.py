@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from fairstats.ground.checks import as_generator
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
+from fairstats.ground.progress import each_of, under_way
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import Bins, bandwidth_order
 from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle
@@ -578,9 +578,7 @@ def compare_all(
     headlines = _headlines_of(pairs, settings)
     normals = SharedNormals(rng)
     compared = []
-    for place, pair in enumerate(
-        tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
-    ):
+    for place, pair in enumerate(each_of(pairs, "MADD comparisons")):
         compared.append(
             compare(
                 pair,
@@ -595,6 +593,7 @@ def compare_all(
     return compared
 
 
+@under_way("MADD curves")
 def _headlines_of(pairs: Sequence[Pair], settings: MaddSettings) -> dict[int, Headline]:
     """Curve and stable stretch of the pairs that have both, by their place."""
     if settings.n_bins is not None:

@@ -19,6 +19,7 @@ from fairstats.ground.groups import find_reference
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.progress import each_of
 from fairstats.ground.registry import RATES
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
@@ -228,7 +229,7 @@ def fairness_limits(
     group_pairs = list(combinations(range(len(fitted[0][1])), 2))
     z = normal_quantile(1 - (1 - confidence_level) / (2 * len(group_pairs)))
     summed_limits = np.zeros((len(group_pairs), 3, lambdas.size))
-    for mixture_maps, samples in fitted:
+    for mixture_maps, samples in each_of(fitted, "MADD of mapped scores"):
         shares = _bin_shares(mixture_maps, samples, lambdas, n_bins)
         for pair_index, group_pair in enumerate(group_pairs):
             pair_sizes = np.array([samples[group_index].n_effective for group_index in group_pair])[
@@ -278,7 +279,7 @@ def error_losses(fitted: Fitted, lambdas: Floats, threshold: float) -> Floats:
     cutoff = np.array([threshold])
     n_wrong = np.zeros(lambdas.size)
     total_weight = 0.0
-    for mixture_maps, samples in fitted:
+    for mixture_maps, samples in each_of(fitted, "errors of mapped scores"):
         for group_index, sample in enumerate(samples):
             predicted_0 = np.searchsorted(
                 mixture_maps.cdfs[group_index](sample.scores),
@@ -311,7 +312,7 @@ def mapped_losses(fitted: Fitted, lambdas: Floats, loss: Callable[..., float]) -
     Mean over the maps at every λ, (λ,).
     """
     mean_losses = np.zeros(lambdas.size)
-    for mixture_maps, samples in fitted:
+    for mixture_maps, samples in each_of(fitted, "losses of mapped scores"):
         labels = np.concatenate([sample.labels for sample in samples])
         weights = []
         for sample in samples:

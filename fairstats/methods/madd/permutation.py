@@ -20,6 +20,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import betaln
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.progress import each_of
 from fairstats.methods.madd.labellings import LabelledCurves
 from fairstats.methods.madd.noise import Noise
 from fairstats.methods.madd.scores import (
@@ -144,7 +145,7 @@ def permuted_cluster_counts(
     group_of_cluster = np.empty(int(cluster_numbers.max()) + 1, dtype=np.int64)
     group_of_cluster[cluster_numbers] = group_codes
     permuted = np.empty((n_groups, n_resamples, n_bins), dtype=np.int64)
-    for resample in range(n_resamples):
+    for resample in each_of(range(n_resamples), "MADD permutations of clusters"):
         permuted_cells = rng.permutation(group_of_cluster)[cluster_of] * n_bins + bin_of
         flat_counts = np.bincount(permuted_cells, weights=counts, minlength=n_groups * n_bins)
         permuted[:, resample] = np.rint(flat_counts).reshape(n_groups, n_bins)
@@ -357,7 +358,7 @@ def largest_test(
     drawn_statistics = np.empty(n_resamples)
     largest_distances = np.empty(n_resamples)
     at_a_time = max(_CELLS_IN_MEMORY // cell_counts.size, 1)
-    for block_start in range(0, n_resamples, at_a_time):
+    for block_start in each_of(range(0, n_resamples, at_a_time), "MADD permutations"):
         block_rows = slice(block_start, min(block_start + at_a_time, n_resamples))
         block_size = block_rows.stop - block_rows.start
         if clustered:
@@ -502,7 +503,7 @@ def largest_test_of_columns(
     drawn_statistics = np.empty(n_resamples)
     largest_distances = np.empty(n_resamples)
     at_a_time = max(_CELLS_IN_MEMORY // n_units, 1)
-    for block_start in range(0, n_resamples, at_a_time):
+    for block_start in each_of(range(0, n_resamples, at_a_time), "MADD permutations"):
         block_rows = slice(block_start, min(block_start + at_a_time, n_resamples))
         block_size = block_rows.stop - block_rows.start
         permuted = rng.permuted(np.tile(group_of_unit, (block_size, 1)), axis=1)

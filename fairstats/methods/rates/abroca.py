@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from tqdm import tqdm
 
 from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_choice, check_that
 from fairstats.ground.errors import InputError
@@ -18,6 +17,7 @@ from fairstats.ground.groups import find_reference, group_index
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import make_pairs
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.progress import each_of
 from fairstats.ground.registry import METRICS
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import ScoreCounts
@@ -35,7 +35,6 @@ from fairstats.methods.rates.result import (
 )
 from fairstats.methods.rates.roc import RocCurve, area_between
 from fairstats.methods.rates.setup import RateArguments, check_groups, make_settings
-from fairstats.numerics.draws import PROGRESS_DELAY
 from fairstats.numerics.paired.distance import MIN_ROWS, AucGap, Unseen, unseen
 from fairstats.plots.figures import calibration_curves, roc_curves
 from fairstats.plots.picture import draw
@@ -362,8 +361,7 @@ def _abroca_of_groups(
         settings=settings,
         single_level=1 - (1 - settings.confidence_level) / max(chosen_among, 1),
     )
-    progress = tqdm(pairs, desc="ABROCA", leave=False, disable=None, delay=PROGRESS_DELAY)
-    compared = [_compare_pair(shared, pair) for pair in progress]
+    compared = [_compare_pair(shared, pair) for pair in each_of(pairs, "ABROCA")]
     judged = [(comparison, evidence) for comparison, evidence, _ in compared]
     result = AbrocaResult(
         metric="abroca",

@@ -16,6 +16,7 @@ from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
+from fairstats.ground.progress import each_of
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import Interval
 from fairstats.ground.strata import StratumCounts
@@ -407,7 +408,7 @@ class _FamilyOptions:
         Exact tests of many pairs are computed together.
         """
         compared: list[tuple[RateComparison, Evidence]] = []
-        for start in range(0, len(pairs), AT_ONCE):
+        for start in each_of(range(0, len(pairs), AT_ONCE), "comparisons"):
             planned = []
             for pair in pairs[start : start + AT_ONCE]:
                 planned.append(self.plan(estimates, pair, metric, everybody))

@@ -29,6 +29,7 @@ from scipy.special import ndtr, stdtr
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile
+from fairstats.ground.progress import under_way
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
@@ -533,6 +534,7 @@ class GapDecision:
     procedure: Procedure
 
 
+@under_way("largest gap")
 def decide_gap(
     band: _SimultaneousBand,
     estimates: Sequence[RateEstimates],

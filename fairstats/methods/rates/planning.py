@@ -29,6 +29,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.rates.region import exactly_shown, first_true
@@ -516,6 +517,7 @@ def power_ratio(
     )
 
 
+@under_way("exact power")
 def _describe_power(plan: _Plan, n: int, n_reference: int) -> PowerResult:
     power = plan.power(n, n_reference)
     rates_and_ratio = (plan.rate, plan.rate_reference, plan.ratio)
@@ -722,6 +724,7 @@ def sample_size_ratio(
     return _describe_power(plan, n, ceil(cases_per_case * n))
 
 
+@under_way("search for the smallest sample")
 def _find_smallest_size(plan: _Plan, wanted: float, allocation: float) -> int:
     """The first size of the group, of 2 or more, whose exact power is the wanted one."""
     most_cases = int(min(MAX_CASES, MAX_CASES / allocation))

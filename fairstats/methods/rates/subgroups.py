@@ -17,6 +17,7 @@ from fairstats.ground.checks import Floats, SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.progress import under_way
 from fairstats.ground.registry import RATES, Metric, find_metric
 from fairstats.ground.results import LEVEL, Comparison, Interval, Result, printed
 from fairstats.ground.serialise import serialisable
@@ -526,6 +527,7 @@ def _check_least_rows(min_rows: int | None, n_rows: int) -> int:
 # ---------------------------------------------------------------- inference
 
 
+@under_way("subgroups")
 def _compare_subgroups(
     metric: Metric,
     crossed: Tally,

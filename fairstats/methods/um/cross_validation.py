@@ -123,9 +123,9 @@ def um_cross_validate(
     n_jobs : int, optional
         Processes for the fits; the numbers do not depend on it.
     progress : bool, default True
-        A bar on a terminal, with how many fits there will be and of what. The same line goes to the
-        logger "fairstats" before the first fit, with or without a bar: ``logging.basicConfig(
-        level="INFO")`` shows it.
+        Whether a terminal shows a bar once it takes more than two seconds. How many fits there will
+        be, and of what, goes to the logger "fairstats" before the first fit, with or without a bar:
+        ``logging.basicConfig(level="INFO")`` shows it.
     rng : None, int or numpy.random.Generator
         Of folds, half splits and draws. An estimator's own randomness is its ``random_state``.
 

@@ -35,6 +35,7 @@ from fairstats.ground.checks import (
 )
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import LEVEL, Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.classes import ClassCounts
@@ -301,11 +302,15 @@ def evaluate(
             answer[first_draw:last_draw] = values if counts is None else function(counts, reference)
 
     n_blocks = -(-draws // BLOCK)
-    if n_blocks < 8:  # a thread would take longer to start
-        list(map(fill, range(n_blocks)))
-        return answers
-    with ThreadPoolExecutor(min(n_jobs or os.cpu_count() or 1, n_blocks)) as executor:
-        list(executor.map(fill, range(n_blocks)))
+    with under_way("posterior draws", total=n_blocks) as work:
+        if n_blocks < 8:  # a thread would take longer to start
+            for index in range(n_blocks):
+                fill(index)
+                work.advance()
+            return answers
+        with ThreadPoolExecutor(min(n_jobs or os.cpu_count() or 1, n_blocks)) as executor:
+            for _ in executor.map(fill, range(n_blocks)):
+                work.advance()
     return answers
 
 

@@ -19,12 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtri, stdtrit
-from tqdm import tqdm
 
 from fairstats.ground.checks import Floats, check_number, check_whole
 from fairstats.ground.encoding import factorize
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import group_index
+from fairstats.ground.progress import each_of
 from fairstats.ground.serialise import serialisable
 
 _LOGGER = logging.getLogger("fairstats")
@@ -317,15 +317,12 @@ def cross_predict(
                 allowed=allowed,
                 cure="use fewer folds, or stratify them by label",
             )
-    # said before the first fit, also where no terminal shows a bar
+    # said before the first fit
     fits = describe_fits(runs, data.label.size)
     _LOGGER.info("cross-validation: %s", fits)
-    # None: off where nothing is a terminal
-    hidden = None if progress else True
-    progress_bar = tqdm(runs_and_folds, desc=fits, disable=hidden, leave=False)
     task_predictions = Parallel(n_jobs=n_jobs)(
         delayed(_predict_fold)(runs[run_index], fold_number, data)
-        for run_index, fold_number in progress_bar
+        for run_index, fold_number in each_of(runs_and_folds, fits, shown=progress)
     )
     predictions = []
     for each_run in runs:

@@ -23,6 +23,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
+from fairstats.ground.progress import under_way
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.um.augmentation import NAME as AUGMENTED
@@ -533,6 +534,7 @@ def um_hierarchical(
     return _pool_over_grid(count_table, (median, spread), request, no_prior)
 
 
+@under_way("posterior over a grid")
 def _pool_over_grid(
     count_table: ConfusionCounts,
     concentration: tuple[float, float],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import Floats, check_that
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.ground.progress import under_way
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import CELLS, as_counts, as_prior
 from fairstats.methods.um.draws import PosteriorDraws, multinomial_counts
@@ -120,7 +121,9 @@ class Pooled:
 
 def _load_package(package: str, purpose: str) -> Any:
     try:
-        return import_module(package)
+        # PyMC takes ten seconds
+        with under_way(f"loading {package}"):
+            return import_module(package)
     except ImportError as problem:
         alternative = "use sampler='exact', metric() and to_frame()"
         raise MissingDependencyError(
@@ -286,6 +289,7 @@ def sample_model(table: ConfusionCounts, prior: Any, nuts: Nuts) -> Sampled:
     )
 
 
+@under_way("sampling by PyMC")
 def _run_nuts(model: Any, settings: Nuts) -> Any:
     return _load_package("pymc", "Sampling a PyMC model").sample(
         model=model,

@@ -15,6 +15,7 @@ import numpy as np
 
 from fairstats.ground.checks import check_confidence_level, check_number
 from fairstats.ground.errors import InputError
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.diagnostics import OverThresholds
@@ -226,7 +227,8 @@ def average_return_level(
         raise InputError("m", got=got, allowed=allowed, cure="a lower highest threshold")
     largest_values = np.sort(series)[::-1][: exceedance_counts[0]]
     posteriors = []
-    for threshold, n_above in zip(threshold_values, exceedance_counts, strict=True):
+    candidates = tuple(zip(threshold_values, exceedance_counts, strict=True))
+    for threshold, n_above in each_of(candidates, "thresholds"):
         posteriors.append(
             _Posterior.of(largest_values[:n_above] - threshold, series.size, float(threshold))
         )

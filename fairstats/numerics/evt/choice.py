@@ -19,9 +19,9 @@ import numpy as np
 from fairstats.ground import checks
 from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.draws import PROGRESS_DELAY
 from fairstats.numerics.evt.diagnostics import STATISTICS, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats
 from fairstats.numerics.evt.gpd import fit_gpd_samples
@@ -339,17 +339,9 @@ def _candidate_pvalues(
     rng: np.random.Generator,
 ) -> Floats:
     """p-value of the fit above each candidate threshold, by simulated samples of that fit."""
-    from tqdm import tqdm
-
     pvalues = np.empty(threshold_values.size)
     streams = rng.spawn(threshold_values.size)
-    for candidate_index in tqdm(
-        range(threshold_values.size),
-        desc="thresholds",
-        disable=None,
-        delay=PROGRESS_DELAY,
-        leave=False,
-    ):
+    for candidate_index in each_of(range(threshold_values.size), "thresholds"):
         excesses = (
             np.sort(series[series > threshold_values[candidate_index]])
             - threshold_values[candidate_index]

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.progress import under_way
 from fairstats.numerics.hdr import grids
 from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels
 from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
@@ -215,6 +216,7 @@ def displacement_errors(
     return end_errors, float(level_shifts.std()) / math.sqrt(n_samples)
 
 
+@under_way("density regions")
 def line_regions(
     samples: FloatArray,
     probs: FloatArray,

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.ground.progress import under_way
 from fairstats.numerics.hdr import grids
 from fairstats.numerics.hdr.grids import FloatArray, Levels
 from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
@@ -154,6 +155,7 @@ def local_maxima(surface: grids.Surface, level: float) -> FloatArray:
     return np.column_stack([surface.x[row_index[by_height]], surface.y[column_index[by_height]]])
 
 
+@under_way("density regions")
 def plane_regions(
     samples: FloatArray,
     probs: FloatArray,

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.errors import InputError
+from fairstats.ground.progress import under_way
 from fairstats.numerics.hdr.grids import FloatArray
 from fairstats.numerics.hdr.result import HdrRegion, level_error
 
@@ -133,6 +134,7 @@ def _every_kth(samples: FloatArray) -> np.ndarray:
     return np.lexsort(samples.T[::-1])[::spacing]
 
 
+@under_way("density regions")
 def space_regions(
     samples: FloatArray,
     probs: FloatArray,

@@ -32,6 +32,7 @@ import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.progress import each_of
 from fairstats.numerics.means.resampling import Draws, Units
 
 Regression = Literal["linear", "logistic"]
@@ -243,7 +244,7 @@ def draw_splits(
     """Draws of every part of a gap, with the variances of all; NaN where there is no regression."""
     values = {part: np.full(n_resamples, np.nan) for part in COEFFICIENTS}
     variances = {part: np.full(n_resamples, np.nan) for part in COEFFICIENTS}
-    for draw in range(n_resamples):
+    for draw in each_of(range(n_resamples), "bootstrap of a decomposition"):
         group_rows = group.resample(rng)
         other = reference.resample(rng)
         # units of both are different units

@@ -40,6 +40,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv, ndtr, ndtri
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.progress import each_of
 from fairstats.ground.scores import find_bin_starts
 
 #: Blocks of one group's band: two for each cube root of its rows, within these.
@@ -204,7 +205,7 @@ def equality_of_curves(
         return nothing
     fitted = shared.fit(shared.positives)
     n_as_large = 0
-    for _ in range(n_resamples):
+    for _ in each_of(range(n_resamples), "test of calibration curves"):
         drawn = rng.binomial(shared.rows.astype(np.int64), fitted).astype(np.float64)
         # a draw without any variance shows no difference
         if shared.scan(drawn)[0] >= observed - 1e-9:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.progress import each_of
 
 #: Resamples of a resample that give its standard error (Efron, Tibshirani 1993, section 12.5),
 #: which is then wrong by some 14%; a jackknife is not valid for medians and other quantiles.
@@ -129,7 +130,7 @@ def draw_metric(
     """The metric of a group and of `n_resamples` resamples of its units."""
     values = np.empty(n_resamples)
     variances = np.empty(n_resamples if studentised else 0)
-    for draw in range(n_resamples):
+    for draw in each_of(range(n_resamples), "bootstrap"):
         drawn = rng.integers(0, units.size, units.size)
         values[draw] = metric(units.take(drawn))
         if studentised:
@@ -176,7 +177,7 @@ class AgainstAll:
         """The contrast and its resamples, every group by itself."""
         values = np.empty(n_resamples)
         variances = np.empty(n_resamples if studentised else 0)
-        for draw in range(n_resamples):
+        for draw in each_of(range(n_resamples), "bootstrap"):
             drawn = [rng.integers(0, units.size, units.size) for units in self.groups]
             values[draw] = self._of(drawn)
             if studentised:
@@ -275,7 +276,7 @@ def studentised_permutation_test(
     if math.isnan(observed):
         return PermutationTest(observed, math.nan, 0)
     n_as_large = 0
-    for number in range(1, n_permutations + 1):
+    for number in each_of(range(1, n_permutations + 1), "permutations"):
         permuted = abs(statistic(rng.permutation(both.size)))
         # what cannot be computed counts against a difference
         if not permuted < abs(observed) - 1e-12:

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.progress import each_of
 from fairstats.numerics.means.resampling import Draws
 
 
@@ -189,7 +190,7 @@ def draw_totals(
         n_columns = units.sums.shape[1]
         table = np.concatenate([units.sums, units.products], axis=1)
         drawn = np.empty((n_resamples, table.shape[1]))
-        for draw in range(n_resamples):
+        for draw in each_of(range(n_resamples), "bootstrap"):
             places = rng.integers(0, units.size, units.size)
             drawn[draw] = np.bincount(places, minlength=units.size) @ table
         total = drawn[:, :n_columns]

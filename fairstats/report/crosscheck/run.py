@@ -15,6 +15,7 @@ from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.errors import FairstatsWarning, InputError, RBackendError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
+from fairstats.ground.progress import each_of, under_way
 from fairstats.ground.results import Result
 from fairstats.report.audit import belongs_to_family, chosen_among
 from fairstats.report.crosscheck.check import ADJUSTED, Bench, Check, Door, open_door
@@ -102,8 +103,10 @@ def crosscheck(
         check_type(
             "data", data, Mapping, words, 'data={"score": score, "sensitive_features": group}'
         )
+    with under_way("cross-check in R"):
+        checks = tuple(_of_result(result, Bench(r_door, data, tolerance)))
     return Crosscheck(
-        checks=tuple(_of_result(result, Bench(r_door, data, tolerance))),
+        checks=checks,
         title=result.title,
         r_version=r_door.version,
         written_by=__version__,
@@ -123,21 +126,24 @@ def _of_report(
         table = as_frame_columns(data, report.columns.names, "data")
     by_metric = report.settings.family != "audit"
     arguments: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    results = []
     for section in report.sections:
+        for result in section.results:
+            results.append((section, result))
+    for section, result in each_of(results, "cross-check of results in R"):
         attributes = section.attributes
         if table is not None and attributes not in arguments:
             arguments[attributes] = _arguments_of_report(report, table, attributes)
-        for result in section.results:
-            for check in _of_result(
-                result,
-                Bench(
-                    door=door,
-                    data=arguments.get(attributes),
-                    tolerance=tolerance,
-                    adjusted_here=by_metric,
-                ),
-            ):
-                yield replace(check, section=section.key, sensitive_features=section.attribute_text)
+        for check in _of_result(
+            result,
+            Bench(
+                door=door,
+                data=arguments.get(attributes),
+                tolerance=tolerance,
+                adjusted_here=by_metric,
+            ),
+        ):
+            yield replace(check, section=section.key, sensitive_features=section.attribute_text)
     if not by_metric:
         yield from _recompute_family(report, Bench(door, None, tolerance))
 

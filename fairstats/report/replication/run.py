@@ -14,6 +14,7 @@ from typing import Any, Final
 from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_flag
 from fairstats.ground.errors import FairstatsWarning
+from fairstats.ground.progress import each_of
 from fairstats.report.replication.items import PAPERS, Item, Outcome, read_items
 from fairstats.report.replication.table import Record, Replication, ReplicationRow
 
@@ -73,10 +74,12 @@ def replication(*, paper: str | None = None, run: bool = False) -> Replication:
     check_flag("run", run)
     check_choice("paper", paper, (None, *PAPERS))
     chosen = tuple(PAPERS) if paper is None else (paper,)
-    rows = []
+    items: list[Item] = []
     for name in chosen:
-        for item in read_items(name):
-            rows.append(_make_row(item, run=run))
+        items += read_items(name)
+    rows = []
+    for item in each_of(items, "results of the papers"):
+        rows.append(_make_row(item, run=run))
     return Replication(rows=tuple(rows), recomputed=run, version=_records()["version"])
 
 

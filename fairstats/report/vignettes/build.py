@@ -13,6 +13,7 @@ from typing import Any
 from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_whole
 from fairstats.ground.errors import InputError, VignetteError
+from fairstats.ground.progress import under_way
 from fairstats.ground.rprobe import probe_r
 from fairstats.ground.writing import Inputs, write_file
 from fairstats.report.pages import check_convertible, convert
@@ -165,9 +166,13 @@ def _in_order(
         return Built(vignette.name, write(vignette), time.perf_counter() - started)
 
     finished = []
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    with (
+        under_way("vignettes", total=len(vignettes)) as work,
+        ThreadPoolExecutor(max_workers=jobs) as pool,
+    ):
         for built in pool.map(timed, vignettes):
             finished.append(built)
+            work.advance()
             if tell is not None:
                 tell(built)
     return finished

@@ -207,7 +207,7 @@ def test_every_setting_has_the_default_that_is_documented() -> None:
         "sampler": "auto",
         "warm_start": False,
         "random_state": 0,
-        "progress": False,
+        "progress": True,
     }
     assert {name: getattr(plain, name) for name in wanted} == wanted
 

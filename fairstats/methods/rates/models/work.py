@@ -18,6 +18,7 @@ from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes, check_row_labels, even_weights, on_unit_interval
+from fairstats.ground.progress import each_of
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
@@ -269,7 +270,7 @@ def compare_all(
         pairs=model_pairs,
     )
     changes: list[PairedChange] = []
-    for metric_name in wanted:
+    for metric_name in each_of(wanted, "metrics of models"):
         scored = model_rows is not None and metric_name in _METHODS
         if scored:
             changes += comparison_work.of_scores(metric_name, model_rows, rng)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import numpy as np
 from fairstats.ground.checks import Floats
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_quantile
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import Interval
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.verdict import Evidence
@@ -313,7 +314,7 @@ def compare_numbers(
         )
 
     compared = []
-    for pair in pairs_shown:
+    for pair in each_of(pairs_shown, "comparisons"):
         compared.append(
             compare_pair(
                 values, counts, pair, settings, levels, metric=metric, ratio=ratio, pooled=pooled

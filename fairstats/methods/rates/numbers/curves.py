@@ -14,6 +14,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import Comparison, HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
@@ -322,7 +323,7 @@ def compare_along(
         levels = (level_of_each(levels[0], n_rows, None), level_of_each(levels[1], n_rows, None))
     compared = []
     cutoffs = []
-    for point in points:
+    for point in each_of(points, "cut-offs"):
         for pair in pairs:
             compared.append(
                 compare_pair(

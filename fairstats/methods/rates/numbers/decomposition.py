@@ -23,6 +23,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.progress import each_of
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
@@ -432,7 +433,7 @@ def _decompose(
             level_of_each(levels[1], len(sides), None),
         )
     compared: dict[str, list[tuple[NumberComparison, Evidence]]] = {part: [] for part in _PLACES}
-    for side in sides:
+    for side in each_of(sides, "decompositions"):
         split = _split_or_why_not(rows[side.group], side.rows, regression)
         draws = None
         if rng is not None and isinstance(split, Split):
