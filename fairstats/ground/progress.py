@@ -86,6 +86,13 @@ class _Drawer:
     """The thread that draws all work under way, and ends where there has been none for a while."""
 
     def __init__(self) -> None:
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Nothing is under way: at first, and in a child process.
+
+        A child by fork has no thread, and perhaps a lock that the thread held.
+        """
         self._lock = threading.Lock()
         self._under_way: list[Work] = []
         self._thread: threading.Thread | None = None
@@ -103,8 +110,9 @@ class _Drawer:
     def end(self, work: Work) -> None:
         """No longer."""
         with self._lock:
-            self._under_way.remove(work)
-            work.close()
+            if work in self._under_way:  # a child by fork leaves its parent's work alone
+                self._under_way.remove(work)
+                work.close()
 
     def _draw_all(self) -> None:
         idle_looks = 0
@@ -120,6 +128,8 @@ class _Drawer:
 
 
 _DRAWER = _Drawer()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_DRAWER.start_anew)
 
 
 def _terminal_width() -> int:

@@ -159,6 +159,21 @@ def test_work_that_fails_takes_its_bar_away(monkeypatch: pytest.MonkeyPatch) -> 
     assert progress._DRAWER._under_way == []
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork on POSIX")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")  # what is tested
+def test_a_child_by_fork_has_bars_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that forks while the thread holds the lock, which would never be given back."""
+    monkeypatch.setattr(progress, "is_watched", lambda: True)
+    with progress.under_way("of the parent"), progress._DRAWER._lock:
+        child = os.fork()
+        if child == 0:
+            with progress.under_way("of the child"):
+                n_under_way = len(progress._DRAWER._under_way)
+            os._exit(10 + n_under_way)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 11
+
+
 def test_steps_are_those_given_and_are_counted() -> None:
     with progress.under_way("steps", total=5) as work:
         work.advance(2)
