@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fairstats.ground.checks import Floats, Numbers
@@ -47,6 +48,15 @@ class Moments:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.third * np.sqrt(self.size) / self.variance**1.5
         return np.where(np.asarray(self.variance) > 0, ratio, 0.0)
+
+    def take(self, places: NDArray[np.bool_] | NDArray[np.intp]) -> Moments:
+        """Some of the means, of arrays of shape (H,)."""
+        return Moments(
+            mean=np.asarray(self.mean)[places],
+            variance=np.asarray(self.variance)[places],
+            third=np.asarray(self.third)[places],
+            size=np.asarray(self.size)[places],
+        )
 
 
 @dataclass(frozen=True, eq=False)
