@@ -439,10 +439,12 @@ class Tally:
         """Moments of the outcome, and of the errors of its prediction, within the strata."""
         if not self.stratified or self.moments is None:
             raise _lacking_part_error(self, "numbers within strata", "outcome= and strata=")
+        return self._in_strata(self.moments)
+
+    def _in_strata(self, moments: MomentCounts) -> StratumMoments:
+        """Moments of every group within the strata, of those of the levels of this tally."""
         strata, groups, positions = self._places_in_strata()
-        return StratumMoments._from_cells(
-            strata, groups, self.moments, positions, self.attributes[-1]
-        )
+        return StratumMoments._from_cells(strata, groups, moments, positions, self.attributes[-1])
 
     def _places_in_strata(
         self,

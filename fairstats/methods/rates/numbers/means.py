@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +34,6 @@ from fairstats.methods.rates.numbers.options import (
     check_rows_of_bootstrap,
     check_strata_of_numbers,
     make_number_settings,
-    name_of_strata,
 )
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
@@ -42,7 +41,10 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
-from fairstats.methods.rates.numbers.stratified import with_adjusted_means
+from fairstats.methods.rates.numbers.stratified import (
+    stratum_moments_of_rows,
+    with_adjusted_means,
+)
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.quantiles import CountedValues
@@ -522,10 +524,7 @@ def compare_means(
         column=column,
         ratio=ratio,
     )
-    if within is None:
-        return result
-    beside_strata: NumberDifferenceResult | NumberRatioResult = with_adjusted_means(result, within)
-    return beside_strata
+    return with_adjusted_means(result, within)
 
 
 def stratum_moments_of(counts: Any, settings: Inference) -> StratumMoments | None:
@@ -534,15 +533,6 @@ def stratum_moments_of(counts: Any, settings: Inference) -> StratumMoments | Non
     if not is_stratified or settings.comparisons in POOLED:
         return None
     return counts.stratum_numbers()  # type: ignore[no-any-return]
-
-
-def stratum_moments_of_rows(
-    outcomes: Outcomes, numbers: Mapping[str, Floats], strata: Any
-) -> StratumMoments | None:
-    """Moments by stratum of rows that have strata."""
-    if outcomes.strata is None:
-        return None
-    return StratumMoments._from_outcomes(outcomes, numbers, name_of_strata(strata))
 
 
 def _title(quantity: str, *, ratio: bool) -> str:

@@ -7,8 +7,9 @@ The estimate has the weights of Mantel and Haenszel, and its law is that of a co
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import Floats, listed
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
+from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
@@ -28,6 +30,7 @@ from fairstats.methods.rates.numbers.compare import (
     interval_of_mean,
 )
 from fairstats.methods.rates.numbers.contrasts import NumberContrast
+from fairstats.methods.rates.numbers.options import name_of_strata
 from fairstats.methods.rates.numbers.result import (
     HALL,
     NumberComparison,
@@ -55,6 +58,7 @@ from fairstats.numerics.means.strata import (
 #: Name of the test that one contrast holds in all strata.
 HOMOGENEITY_OF_MEANS = "Cochran's Q, Hall's transformation"
 #: Metrics that are roots of means.
+_Compared = TypeVar("_Compared", bound=NumbersResult)
 ROOTS = ("root_mean_squared_error",)
 _MOST_NAMES = 8
 
@@ -346,11 +350,22 @@ def _divide(value: float, reference: float) -> float:
     return value / reference
 
 
-def with_adjusted_means(result: Any, moments: StratumMoments) -> Any:
+def stratum_moments_of_rows(
+    outcomes: Outcomes, numbers: Mapping[str, Floats], strata: Any
+) -> StratumMoments | None:
+    """Moments by stratum of rows that have strata."""
+    if outcomes.strata is None:
+        return None
+    return StratumMoments._from_outcomes(outcomes, numbers, name_of_strata(strata))
+
+
+def with_adjusted_means(result: _Compared, moments: StratumMoments | None) -> _Compared:
     """The result with its comparisons within strata in `stratified`.
 
-    The same pairs, as one family of their own.
+    The same pairs, as one family of their own. Without `moments` the result as it is.
     """
+    if moments is None:
+        return result
     ratio = isinstance(result, NumberRatioResult)
     settings = replace(result.settings, method=HALL)
     together = together_of(result)
@@ -358,8 +373,9 @@ def with_adjusted_means(result: Any, moments: StratumMoments) -> Any:
         level_of_each(settings.confidence_level, together, None),
         level_of_each(2 * settings.confidence_level - 1, together, None),
     )
+    crude_comparisons = cast("tuple[NumberComparison, ...]", result.comparisons)
     compared = []
-    for crude in result.comparisons:
+    for crude in crude_comparisons:
         pair = pair_within_strata(
             moments, crude.group, crude.reference, result.column, root=result.metric in ROOTS
         )
@@ -370,7 +386,7 @@ def with_adjusted_means(result: Any, moments: StratumMoments) -> Any:
     if moments.attribute:
         strata_words += f" of {moments.attribute}"
     comparisons = []
-    for crude, within in zip(result.comparisons, judged, strict=True):
+    for crude, within in zip(crude_comparisons, judged, strict=True):
         sentence = disagreement(
             crude, within, result.scale, strata_words, ".3f" if ratio else "+.4g"
         )
