@@ -507,6 +507,26 @@ mover_of_two <- function(values, limits_of, back = identity, scale = identity, f
   )
 }
 
+# Limits of one mean by Student's t, or of its root.
+t_limits <- function(law, critical, root) {
+  ends <- law$mean + c(-1, 1) * -stats::qt(stats::pnorm(-critical), law$size - 1) * sqrt(law$v)
+  if (root) sqrt(pmax(ends, 0)) else ends
+}
+
+# Two laws of means as a difference or ratio, or that of their roots.
+two_means <- function(one, zero, ratio, root) {
+  if (ratio) {
+    return(mean_ratio(one, zero, root = root))
+  }
+  if (!root) {
+    return(mean_difference(one, zero))
+  }
+  both <- list(one, zero)
+  mover_of_two(sqrt(c(one$mean, zero$mean)), function(k, critical) {
+    sqrt(pmax(mean_limits(both[[k]], critical), 0))
+  })
+}
+
 # What every group has, and what compares two: means of moments, or their roots.
 mean_values <- function(m, root = FALSE) {
   count <- length(m$mean)
@@ -514,25 +534,12 @@ mean_values <- function(m, root = FALSE) {
   share <- m$weights[1L, ] / sum(m$weights[1L, ])
   back <- function(x) if (root) sqrt(pmax(x, 0)) else x
   variance <- vapply(laws, `[[`, 0, "v")
-  interval <- function(law, critical) {
-    back(law$mean + c(-1, 1) * -stats::qt(stats::pnorm(-critical), law$size - 1) * sqrt(law$v))
-  }
+  interval <- function(law, critical) t_limits(law, critical, root)
   # why a law is not compared: too few units, or no ratio
   refused <- function(law, negative, ratio) {
     law$size < FEWEST_UNITS - 1e-9 || (ratio && (negative > 0 || !law$mean > 0))
   }
-  two <- function(one, zero, ratio) {
-    if (ratio) {
-      return(mean_ratio(one, zero, root = root))
-    }
-    if (!root) {
-      return(mean_difference(one, zero))
-    }
-    both <- list(one, zero)
-    mover_of_two(sqrt(c(one$mean, zero$mean)), function(k, critical) {
-      back(mean_limits(both[[k]], critical))
-    })
-  }
+  two <- function(one, zero, ratio) two_means(one, zero, ratio, root)
   against <- function(g, reference, ratio) {
     others <- setdiff(seq_len(count), g)
     if (reference == -1L) {

@@ -18,6 +18,7 @@ from fairstats.ground.checks import Floats, listed
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.registry import Title
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
@@ -394,12 +395,13 @@ def with_adjusted_means(result: _Compared, moments: StratumMoments | None) -> _C
     result_class: Any = StratifiedNumberDifferenceResult
     if ratio:
         result_class = StratifiedNumberRatioResult
+    title = Title(result.words)
     stratified = result_class(
         metric=result.metric + ENDING,
         comparisons=tuple(comparisons),
         settings=settings,
         counts=result.counts,
-        words=f"{result.words}, within strata",
+        words=f"{title.label}, within strata: {title.quantity}",
         column=result.column,
         stratum_moments=moments,
     )
