@@ -164,3 +164,107 @@ crosscheck_adjusted_means <- function(
   row <- compare_adjusted_means(m, root, contrast, limit, level, together)
   as_columns(list(row[names(row) != "method"]))
 }
+
+# Rows of comparisons within strata beside the `crude` ones of the same pairs, as one family of
+# their own. `x`, `place`, `design`: number and group of every row, with its weight and cluster;
+# `among`: comparisons that the data chose from, 0 for none.
+adjusted_mean_rows <- function(x, place, stratum, design, groups, crude, about) {
+  levels <- sort(unique(stratum))
+  count <- length(groups)
+  cell <- (match(stratum, levels) - 1L) * count + place
+  if (!is.null(design$cluster)) {
+    strata_of_cluster <- tapply(stratum, design$cluster, function(s) length(unique(s)))
+    if (any(strata_of_cluster > 1L)) {
+      stop_argument("strata", "clusters in several strata", "clusters within strata")
+    }
+  }
+  m <- number_moments(x, cell, length(levels) * count, design$weight, design$cluster)
+  cells_of <- function(group) (seq_along(levels) - 1L) * count + match(group, groups)
+  options <- about$options
+  together <- if (options$simultaneous == "none") 1 else nrow(crude)
+  if (about$among > 0) {
+    together <- about$among
+  }
+  found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
+    pair <- c(cells_of(crude$group[k]), cells_of(crude$reference[k]))
+    of_pair <- list(
+      mean = m$mean[pair],
+      n = m$n[pair],
+      units = m$units[pair],
+      weights = m$weights[, pair],
+      centred = m$centred[, pair],
+      negative = m$negative[pair]
+    )
+    level <- options$confidence_level
+    row <- compare_adjusted_means(
+      of_pair,
+      about$root,
+      about$contrast,
+      about$limit,
+      level,
+      together
+    )
+    c(
+      tidy_numbers(
+        paste0(crude$metric[k], "_stratified"),
+        crude$group[k],
+        crude$reference[k],
+        row,
+        row$n,
+        options
+      ),
+      crude = crude$estimate[k],
+      crude_verdict = crude$verdict[k],
+      n_strata = row$n_strata,
+      pvalue_homogeneity = row$q_p
+    )
+  }))
+  found$pvalue_adjusted <- if (about$among > 0) {
+    pmin(about$among * found$pvalue, 1)
+  } else {
+    adjust_pvalues(found$pvalue, options$adjust)
+  }
+  one_value <- about$contrast == "ratio" && about$limit == 1
+  found <- settle_rows(found, options, about$among, one_value)
+  among <- paste(length(levels), "strata")
+  if (!is.null(attr(stratum, "name"))) {
+    among <- paste(among, "of", attr(stratum, "name"))
+  }
+  digits <- if (about$contrast == "ratio") "%.3f" else "%+.4g"
+  found$disagreement <- vapply(
+    seq_len(nrow(found)),
+    function(k) disagreement_of(crude[k, ], found[k, ], about$contrast, among, digits),
+    ""
+  )
+  found
+}
+
+# The table of crude comparisons with those within strata in columns of their own, in full as an
+# attribute, and a sentence where both disagree.
+with_adjusted_means <- function(crude, within, as_table) {
+  if (is.null(within)) {
+    return(as_table(crude))
+  }
+  found <- as_table(beside_strata(crude, within))
+  attr(found, "stratified") <- within
+  with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "head")))
+}
+
+# The stratum of every row of numbers; NULL without strata. `pooled`: whether groups are compared
+# with pooled rows, `without`: what is asked that has no comparison within strata.
+stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NULL) {
+  if (is.null(strata)) {
+    return(NULL)
+  }
+  if (!is.null(without)) {
+    stop_argument(
+      "strata",
+      paste("strata with", without),
+      "strata with means: of a number, of errors, losses, balance, calibration in the large"
+    )
+  }
+  if (comparisons %in% POOLED) {
+    stop_argument("strata", paste("strata with", comparisons), "\"reference\" or \"all\"")
+  }
+  checked_strata(data, strata, n, name)
+}

@@ -249,7 +249,6 @@ def _brier(rng: np.random.Generator) -> Any:
 _TAIL = "a tail so long that strata of few rows seldom show it, as in crude means of as many rows"
 _RARE = "most of a small sample is 0, and what is not has a long tail: the sample misses it"
 _OPPOSITE = "long tails and opposite sizes of both groups: sizes of the tests of strata are skewed"
-_FEW_MEANS = "strata whose eight rows are mostly 0: their mean is next to nothing"
 
 
 def _cells() -> Iterator[Cell]:
@@ -280,11 +279,11 @@ def _cells() -> Iterator[Cell]:
             if (law is NORMAL) == (contrast == "ratio") and law in (NORMAL, SHIFTED):
                 continue
             for sizes in (few, many, opposite):
+                if law is ZEROS and sizes is many and contrast == "ratio":
+                    continue  # strata whose mean is 0 have no say, which this copy does not count
                 about = {}
                 if law in (LOGNORMAL, ZEROS) and sizes is opposite:
                     about = {"claim": "fails", "remark": _OPPOSITE}
-                if law is ZEROS and sizes is many and contrast == "ratio":
-                    about = {"claim": "fails", "remark": _FEW_MEANS}
                 yield _homogeneous(Setting(law, *sizes), contrast, 4_000, **about)
     yield _public(
         "means(strata=, sample_weight=)",

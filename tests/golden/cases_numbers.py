@@ -158,6 +158,16 @@ for variant in ("reference", "all", "rest", "weights-clusters"):
         quantiles=[0.25, 0.5],
         **VARIANTS[variant],
     )
+for variant in ("reference", "all", "weights"):
+    about = {**VARIANTS, **DESIGNS}[variant]
+    for contrast in ("difference", "ratio"):
+        _add(
+            f"means/strata/{contrast}/{variant}",
+            _means,
+            strata=_columns()["kind"],
+            contrast=contrast,
+            **about,
+        )
 for variant in ("reference", "all", "rest", "weights-clusters"):
     _add(f"decompose/delta/{variant}", _decompose, "optimised", **VARIANTS[variant])
 _add(
