@@ -59,7 +59,8 @@ def _with_columns(options: dict[str, Any]) -> dict[str, Any]:
     """The options, with columns for the names of weights and clusters."""
     columns = _columns()
     found = dict(options)
-    for name in ("sample_weight", "cluster"):
+    columns["strata"] = columns["kind"]
+    for name in ("sample_weight", "cluster", "strata"):
         if found.get(name) is True:
             found[name] = columns[name]
     return found
@@ -164,7 +165,7 @@ for variant in ("reference", "all", "weights"):
         _add(
             f"means/strata/{contrast}/{variant}",
             _means,
-            strata=_columns()["kind"],
+            strata=True,
             contrast=contrast,
             **about,
         )
