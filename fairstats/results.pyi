@@ -46,6 +46,12 @@ from fairstats.methods.rates.numbers.decomposition import (
 )
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult as NumberDifferenceResult
 from fairstats.methods.rates.numbers.result import NumberRatioResult as NumberRatioResult
+from fairstats.methods.rates.numbers.stratified import (
+    StratifiedNumberDifferenceResult as StratifiedNumberDifferenceResult,
+)
+from fairstats.methods.rates.numbers.stratified import (
+    StratifiedNumberRatioResult as StratifiedNumberRatioResult,
+)
 from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult

@@ -484,6 +484,19 @@ SAID = (
     ),
     Said(
         "means",
+        r"homogeneity",
+        "opposite sizes",
+        fs.means,
+        "up to .13 where tails are long",
+        lambda: fs.means(
+            np.random.default_rng(1).lognormal(size=440),
+            sensitive_features=np.repeat(["a", "b"], [400, 40]),
+            strata=np.arange(440) % 2,
+        ).notes(),
+        "long tail",
+    ),
+    Said(
+        "means",
         r"means",
         "tail",
         fs.means,

@@ -12,6 +12,7 @@ from fairstats.ground.checks import check_names, check_that
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts, confusion_cells
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
+from fairstats.ground.factors import Factor
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import serialisable
 
@@ -57,6 +58,7 @@ class StratumCounts:
         else:
             cell_codes = 1 - outcomes.y_pred
         levels = outcomes.strata.levels
+        names, order = strata_in_order(outcomes.strata)
         table_shape = (len(levels), len(outcomes.groups.labels), len(kind.cells))
         table_positions = np.ravel_multi_index(
             (outcomes.strata.codes, outcomes.groups.codes, np.asarray(cell_codes)), table_shape
@@ -66,13 +68,8 @@ class StratumCounts:
             .astype(np.int64)
             .reshape(table_shape)
         )
-        names = tuple(label_text(level) for level in levels)
-        if outcomes.strata.ordered_by_user:
-            declared_names = tuple(map(label_text, outcomes.strata.declared))
-        else:
-            declared_names = ()
         stratum_positions = []
-        for stratum in stratum_order(names, declared_names):
+        for stratum in order:
             if row_counts[stratum].any():
                 stratum_positions.append(stratum)
         return cls(
@@ -134,6 +131,15 @@ class StratumCounts:
             rows=self.rows[:, places],
             attribute=self.attribute,
         )
+
+
+def strata_in_order(strata: Factor) -> tuple[tuple[str, ...], list[int]]:
+    """Names of the strata, and their places in order."""
+    names = tuple(label_text(level) for level in strata.levels)
+    declared_names: tuple[str, ...] = ()
+    if strata.ordered_by_user:
+        declared_names = tuple(map(label_text, strata.declared))
+    return names, stratum_order(names, declared_names)
 
 
 def stratum_order(names: Sequence[str], declared: Sequence[str] = ()) -> list[int]:

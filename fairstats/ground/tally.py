@@ -26,6 +26,7 @@ from fairstats.ground.stored import check_length, damaged
 from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.writing import JSON, write_file
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
@@ -422,23 +423,43 @@ class Tally:
             raise _lacking_part_error(self, "strata", "strata=")
         cells = self.cells.confusion(0) if isinstance(self.cells, PairedCounts) else self.cells
         refuse_weights("counts", weighted=cells.weighted)
-        groups = self.by(*self.sensitive).groups
-        names = tuple(dict.fromkeys(level[-1] for level in self.levels))
-        ordered_names = []
-        for stratum_position in stratum_order(names, self.orders[-1]):
-            ordered_names.append(names[stratum_position])
-        row_counts = np.zeros((len(ordered_names), len(groups), len(cells.cells)), dtype=np.int64)
-        for level, group_cells in zip(self.levels, cells.rows, strict=True):
-            row_counts[
-                ordered_names.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))
-            ] = group_cells
+        strata, groups, positions = self._places_in_strata()
+        row_counts = np.zeros((len(strata), len(groups), len(cells.cells)), dtype=np.int64)
+        for position, group_cells in zip(positions, cells.rows, strict=True):
+            row_counts[position] = group_cells
         return StratumCounts(
-            strata=tuple(ordered_names),
+            strata=strata,
             groups=groups,
             cells=cells.cells,
             rows=row_counts,
             attribute=self.attributes[-1],
         )
+
+    def stratum_numbers(self) -> StratumMoments:
+        """Moments of the outcome, and of the errors of its prediction, within the strata."""
+        if not self.stratified or self.moments is None:
+            raise _lacking_part_error(self, "numbers within strata", "outcome= and strata=")
+        return self._in_strata(self.moments)
+
+    def _in_strata(self, moments: MomentCounts) -> StratumMoments:
+        """Moments of every group within the strata, of those of the levels of this tally."""
+        strata, groups, positions = self._places_in_strata()
+        return StratumMoments._from_cells(strata, groups, moments, positions, self.attributes[-1])
+
+    def _places_in_strata(
+        self,
+    ) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[int, int]]]:
+        """Strata and groups in order, and the places of both for every level."""
+        groups = self.by(*self.sensitive).groups
+        names = tuple(dict.fromkeys(level[-1] for level in self.levels))
+        ordered_names = []
+        for stratum_position in stratum_order(names, self.orders[-1]):
+            ordered_names.append(names[stratum_position])
+        positions = []
+        for level in self.levels:
+            stratum = ordered_names.index(level[-1])
+            positions.append((stratum, groups.index(INTERSECTION.join(level[:-1]))))
+        return tuple(ordered_names), groups, positions
 
     def histogram(self) -> ScoreCounts:
         """Score values per group and label."""

@@ -111,7 +111,7 @@ def crude_name(metric: str) -> str:
 
 def concern_of_metric(metric: str) -> Concern:
     """The block of a report in which the comparisons of a metric stand."""
-    if metric in TITLES_OF_NUMBERS:
+    if crude_name(metric) in TITLES_OF_NUMBERS:
         return questions.AMOUNTS
     metric_entry = _registered(without_class(metric))
     if metric_entry is None or "scores" in metric_entry.needs:
@@ -150,7 +150,7 @@ def find_facts(charts: Sequence[Chart]) -> tuple[Fact, ...]:
         for block in chart.blocks:
             rate = _single_rate(_registered(block.metric))
             # the largest of all distances is one of them
-            key: Hashable = block.metric.replace("madd_max", "madd")
+            key: Hashable = crude_name(block.metric).replace("madd_max", "madd")
             if rate is not None:
                 key = same_question(rate)
             if key not in readings:

@@ -34,6 +34,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts, refuse_weights
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts, numbers_of_outcome
+from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
@@ -526,8 +527,8 @@ class AuditInput:
     another value of the one sensitive attribute; `tally`: what is audited where there are no rows;
     `models`: rows with what several models predict; `mitigation`: what a mitigation was found to
     change for these groups; `strata`: the cells within strata; `moments`: of an outcome that is a
-    number, and of the errors of its prediction; `subgroups`: what was found for crossings of
-    columns.
+    number, and of the errors of its prediction; `stratum_moments`: these within strata;
+    `subgroups`: what was found for crossings of columns.
     """
 
     attributes: tuple[str, ...]
@@ -544,6 +545,7 @@ class AuditInput:
     mitigation: MitigationResult | None = None
     strata: StratumCounts | None = None
     moments: MomentCounts | None = None
+    stratum_moments: StratumMoments | None = None
     subgroups: tuple[SubgroupResult, ...] = ()
 
     @property
@@ -690,8 +692,12 @@ def build_input(
             labelled = replace(outcomes, y_pred=outcomes.y_true)
         strata = StratumCounts._from_outcomes(labelled, type(counts), columns.strata)
     moments = None
+    stratum_moments = None
     if outcomes.numbers:
-        moments = MomentCounts._from_outcomes(outcomes, numbers_of_outcome(outcomes.numbers))
+        numbers = numbers_of_outcome(outcomes.numbers)
+        moments = MomentCounts._from_outcomes(outcomes, numbers)
+        if columns.strata is not None:
+            stratum_moments = StratumMoments._from_outcomes(outcomes, numbers, columns.strata)
     kept_rows: Any = slice(None)
     if outcomes.kept is not None:
         kept_rows = outcomes.kept
@@ -710,6 +716,7 @@ def build_input(
         models=models,
         strata=strata,
         moments=moments,
+        stratum_moments=stratum_moments,
     )
 
 
@@ -767,8 +774,12 @@ def _tally_input(
     strata = None
     if counted.stratified:
         _refuse_strata_of_classes(cells)
+    stratum_moments = None
     if counted.stratified and not cells.weighted:
-        strata = counted.by(*attributes, counted.attributes[-1]).strata()
+        within_strata = counted.by(*attributes, counted.attributes[-1])
+        strata = within_strata.strata()
+        if within_strata.moments is not None:
+            stratum_moments = within_strata.stratum_numbers()
         if isinstance(cells, SelectionCounts):
             strata = strata.selection()
     elif counted.stratified:
@@ -787,6 +798,7 @@ def _tally_input(
         tally=of_set,
         strata=strata,
         moments=None if of_set.moments is None else of_set.numbers(),
+        stratum_moments=stratum_moments,
     )
 
 

@@ -27,6 +27,12 @@ FEWEST_UNITS <- 20
 #'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
 #'   `"overall"`, all rows; of selection rates by quantile `"rest"`.
+#' @param strata Confounder of means, errors (but R squared) and their roots: adds the comparison
+#'   within strata as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`, `adjusted_pvalue`,
+#'   `adjusted_verdict` and `pvalue_homogeneity`, and in full as attribute `"stratified"`; a sentence
+#'   where both disagree is printed first. Each mean is sum(w m) / sum(w) over the strata, with the
+#'   weights of Mantel and Haenszel, w = w1 w0 / (w1 + w0), of the rows of both groups or their
+#'   weights. Not with `"rest"` and `"overall"`.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
@@ -63,6 +69,7 @@ fs_means <- function(
   adjust = "holm",
   sample_weight = NULL,
   cluster = NULL,
+  strata = NULL,
   missing = "raise",
   quantiles = NULL,
   larger_is_better = TRUE,
@@ -78,7 +85,14 @@ fs_means <- function(
     order <- numbers_in(statistic, "statistic", 0, 1, open = BOTH)
   }
   choice_of(contrast, "contrast", c("difference", "ratio", "standardised_difference"))
-  scene <- read_number_columns(arguments, "y")
+  without <- if (identical(statistic, "selection_rate")) {
+    "selection rates by quantile"
+  } else if (!is.null(order)) {
+    "a quantile"
+  } else if (contrast == "standardised_difference") {
+    "standardised differences"
+  }
+  scene <- read_number_columns(arguments, "y", without)
   if (identical(statistic, "selection_rate")) {
     return(selection_by_quantile(scene$numbers$y, scene, arguments))
   }
@@ -119,6 +133,7 @@ fs_prediction_errors <- function(
   adjust = "holm",
   sample_weight = NULL,
   cluster = NULL,
+  strata = NULL,
   missing = "raise",
   n_resamples = 999,
   seed = 1
@@ -126,7 +141,8 @@ fs_prediction_errors <- function(
   arguments <- given_arguments()
   metrics <- c("mean_absolute_error", "mean_residual", "root_mean_squared_error", "r_squared")
   choice_of(metric, "metric", metrics)
-  scene <- read_number_columns(arguments, c("y_true", "y_pred"))
+  without <- if (metric == "r_squared") "R squared"
+  scene <- read_number_columns(arguments, c("y_true", "y_pred"), without)
   residual <- scene$numbers$y_pred - scene$numbers$y_true
   if (metric == "r_squared") {
     if (contrast != "difference") {
@@ -146,8 +162,8 @@ fs_prediction_errors <- function(
 }
 
 # Columns, groups and pairs of a call whose outcomes are numbers.
-read_number_columns <- function(arguments, names) {
-  names_of_columns <- c(names, "sensitive_features", "sample_weight", "cluster")
+read_number_columns <- function(arguments, names, without = NULL) {
+  names_of_columns <- c(names, "sensitive_features", "sample_weight", "cluster", "strata")
   columns <- arguments[intersect(names(arguments), names_of_columns)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   kind <- choice_of(arguments$comparisons, "comparisons", c("reference", "all", "rest", "overall"))
@@ -171,6 +187,14 @@ read_number_columns <- function(arguments, names) {
     }
     x
   })
+  scene$stratum <- stratum_of_numbers(
+    data,
+    read$strata,
+    scene$input$n,
+    arguments$strata,
+    kind,
+    without
+  )
   groups <- seq_along(scene$grouping$groups)
   if (kind == "rest") {
     scene$pairs <- cbind(groups, -1L)
@@ -225,7 +249,15 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     }
     values <- quantile_values(split(numbers[[column]], factor(place, seq_along(groups))), order)
   }
-  table_of_values(metric, function() values, scene, arguments, arguments$contrast)
+  adjust <- NULL
+  if (!is.null(scene$stratum)) {
+    adjust <- function(crude, about) {
+      about$root <- root
+      x <- numbers[[column]]
+      adjusted_mean_rows(x, place, scene$stratum, scene$input, groups, crude, about)
+    }
+  }
+  table_of_values(metric, function() values, scene, arguments, arguments$contrast, adjust)
 }
 
 # Of what is drawn: standardised differences of means, or R squared.
@@ -253,8 +285,15 @@ smooth_table <- function(metric, x, squared_error, scene, arguments) {
   table_of_values(metric, values, scene, arguments, "difference")
 }
 
-# `make_values`: what draws, draws by the seed.
-table_of_values <- function(metric, make_values, scene, arguments, contrast) {
+# `make_values`: what draws, draws by the seed; `adjust`: makes the rows within strata.
+table_of_values <- function(
+  metric,
+  make_values,
+  scene,
+  arguments,
+  contrast,
+  adjust = NULL
+) {
   choice_of(contrast, "contrast", c("difference", "ratio"))
   numbers_in(arguments$margin, "margin", 0)
   numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
@@ -301,7 +340,10 @@ table_of_values <- function(metric, make_values, scene, arguments, contrast) {
     found$pvalue_adjusted <- vapply(rows, `[[`, 0, "p_joint")
   }
   one_value <- contrast == "ratio" && limit == 1
-  as_audit(settle_rows(found, options, chosen_among, one_value), "numbers", scene$input)
+  crude <- settle_rows(found, options, chosen_among, one_value)
+  about <- list(options = options, contrast = contrast, limit = limit, among = chosen_among)
+  within <- if (!is.null(adjust)) adjust(crude, about)
+  with_adjusted_means(crude, within, function(rows) as_audit(rows, "numbers", scene$input))
 }
 
 # ---------------------------------------------------------------- laws of means
@@ -507,6 +549,26 @@ mover_of_two <- function(values, limits_of, back = identity, scale = identity, f
   )
 }
 
+# Limits of one mean by Student's t, or of its root.
+t_limits <- function(law, critical, root) {
+  ends <- law$mean + c(-1, 1) * -stats::qt(stats::pnorm(-critical), law$size - 1) * sqrt(law$v)
+  if (root) sqrt(pmax(ends, 0)) else ends
+}
+
+# Two laws of means as a difference or ratio, or that of their roots.
+two_means <- function(one, zero, ratio, root) {
+  if (ratio) {
+    return(mean_ratio(one, zero, root = root))
+  }
+  if (!root) {
+    return(mean_difference(one, zero))
+  }
+  both <- list(one, zero)
+  mover_of_two(sqrt(c(one$mean, zero$mean)), function(k, critical) {
+    sqrt(pmax(mean_limits(both[[k]], critical), 0))
+  })
+}
+
 # What every group has, and what compares two: means of moments, or their roots.
 mean_values <- function(m, root = FALSE) {
   count <- length(m$mean)
@@ -514,25 +576,12 @@ mean_values <- function(m, root = FALSE) {
   share <- m$weights[1L, ] / sum(m$weights[1L, ])
   back <- function(x) if (root) sqrt(pmax(x, 0)) else x
   variance <- vapply(laws, `[[`, 0, "v")
-  interval <- function(law, critical) {
-    back(law$mean + c(-1, 1) * -stats::qt(stats::pnorm(-critical), law$size - 1) * sqrt(law$v))
-  }
+  interval <- function(law, critical) t_limits(law, critical, root)
   # why a law is not compared: too few units, or no ratio
   refused <- function(law, negative, ratio) {
     law$size < FEWEST_UNITS - 1e-9 || (ratio && (negative > 0 || !law$mean > 0))
   }
-  two <- function(one, zero, ratio) {
-    if (ratio) {
-      return(mean_ratio(one, zero, root = root))
-    }
-    if (!root) {
-      return(mean_difference(one, zero))
-    }
-    both <- list(one, zero)
-    mover_of_two(sqrt(c(one$mean, zero$mean)), function(k, critical) {
-      back(mean_limits(both[[k]], critical))
-    })
-  }
+  two <- function(one, zero, ratio) two_means(one, zero, ratio, root)
   against <- function(g, reference, ratio) {
     others <- setdiff(seq_len(count), g)
     if (reference == -1L) {

@@ -26,6 +26,7 @@
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows, of losses, balance,
 #'   calibration in the large and rates along cut-offs; `"overall"`, all rows, of these but rates.
+#' @param strata Confounder, for losses, balance and calibration in the large, as in [fs_means()].
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -63,6 +64,7 @@ fs_scores <- function(
   adjust = "holm",
   sample_weight = NULL,
   cluster = NULL,
+  strata = NULL,
   pos_label = 1,
   missing = "raise",
   seed = 1
@@ -140,7 +142,14 @@ risk_table <- function(metric, arguments, cutoffs) {
     simultaneous = arguments$simultaneous,
     adjust = arguments$adjust
   )
-  names_of_columns <- c("y_true", "score", "sensitive_features", "sample_weight", "cluster")
+  names_of_columns <- c(
+    "y_true",
+    "score",
+    "sensitive_features",
+    "sample_weight",
+    "cluster",
+    "strata"
+  )
   read <- settle_missing(
     arguments$data,
     arguments[intersect(names(arguments), names_of_columns)],
@@ -176,6 +185,14 @@ risk_table <- function(metric, arguments, cutoffs) {
   if (isTRUE(attr(scene$pairs, "highest"))) {
     stop_argument("reference", "\"highest\"", "a group, or NULL for the largest")
   }
+  stratum <- stratum_of_numbers(
+    if (!is.null(read$data)) checked_frame(read$data),
+    read$strata,
+    input$n,
+    arguments$strata,
+    kind,
+    if (!metric %in% MEANS_OF_SCORES) metric
+  )
   is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
   if (is_weighted && !metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
     stop_argument(
@@ -264,7 +281,25 @@ risk_table <- function(metric, arguments, cutoffs) {
     recursive = FALSE
   ))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  table <- as_audit(settle_rows(found, options), "scores", input)
+  crude <- settle_rows(found, options)
+  within <- NULL
+  if (!is.null(stratum)) {
+    about <- list(options = options, contrast = contrast, limit = limit, among = 0, root = FALSE)
+    numbers <- numbers_of_score(metric, y, score)
+    rows <- which(numbers$kept)
+    stratum <- structure(stratum[rows], name = attr(stratum, "name"))
+    design <- list(weight = input$weight[rows], cluster = input$cluster[rows])
+    within <- adjusted_mean_rows(
+      numbers$x[rows],
+      place[rows],
+      stratum,
+      design,
+      groups,
+      crude,
+      about
+    )
+  }
+  table <- with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
   if (metric == "isotonic_calibration") {
     rows <- split(data.frame(y = y, score = score), factor(place, seq_along(groups)))
     tests <- with_seed(
@@ -280,8 +315,8 @@ risk_table <- function(metric, arguments, cutoffs) {
   table
 }
 
-# Moments of the number per row that a metric is the mean of.
-moments_of_score <- function(metric, y, score, place, count, input) {
+# The number per row that a metric is the mean of, and the rows that it is over.
+numbers_of_score <- function(metric, y, score) {
   kept <- switch(metric, balance_positive = y == 1, balance_negative = y == 0, rep(TRUE, length(y)))
   x <- switch(
     metric,
@@ -293,7 +328,14 @@ moments_of_score <- function(metric, y, score, place, count, input) {
   if (any(is.infinite(x))) {
     stop_argument("score", "rows whose label had the probability 0", "other scores")
   }
-  number_moments(x[kept], place[kept], count, input$weight[kept], input$cluster[kept])
+  list(x = x, kept = kept)
+}
+
+# Their moments.
+moments_of_score <- function(metric, y, score, place, count, input) {
+  numbers <- numbers_of_score(metric, y, score)
+  kept <- numbers$kept
+  number_moments(numbers$x[kept], place[kept], count, input$weight[kept], input$cluster[kept])
 }
 
 # ---------------------------------------------------------------- isotonic curves

@@ -516,8 +516,15 @@ BESIDE_ROWS <- c("disagreement", "cmh_p", "exact_p", "tarone_p")
 
 # A sentence where crude and adjusted comparison say different things, empty where they agree: other
 # verdicts; or an adjusted estimate outside the crude interval that lies on the other side of
-# equality, or where only one of both differs from it. `among`: the strata in words.
-disagreement_of <- function(crude, within, contrast, among) {
+# equality, or where only one of both differs from it. `among`: the strata in words; `digits`: how
+# estimates are written.
+disagreement_of <- function(
+  crude,
+  within,
+  contrast,
+  among,
+  digits = if (contrast == "difference") "%+.3f" else "%.3f"
+) {
   unknown <- "insufficient evidence"
   if (unknown %in% c(crude$verdict, within$verdict) || is.nan(within$estimate)) {
     return("")
@@ -533,7 +540,7 @@ disagreement_of <- function(crude, within, contrast, among) {
   }
   number <- function(x) {
     # as Python writes what is infinite
-    sub("Inf", "inf", sprintf(if (contrast == "difference") "%+.3f" else "%.3f", x), fixed = TRUE)
+    sub("Inf", "inf", sprintf(digits, x), fixed = TRUE)
   }
   said <- sprintf(
     "%s against %s: crude %s %s (%s), within %s %s (%s%% interval %s to %s; %s).",
@@ -600,16 +607,22 @@ read_strata <- function(data, strata, input, name) {
   if (is.null(strata)) {
     return(NULL)
   }
-  stratum <- label_text(column_of(data, strata, "strata"))
-  if (length(stratum) != input$n || anyNA(stratum)) {
-    stop_argument("strata", "missing values or another length", "the stratum of every row")
-  }
+  stratum <- checked_strata(data, strata, input$n, name)
   if (!is.null(input$weight) || !is.null(input$cluster)) {
     stop_argument(
       "strata",
       "strata of rows with weights or clusters",
       "independent rows of equal weight"
     )
+  }
+  stratum
+}
+
+# The stratum of each of n rows; `name` as in read_strata().
+checked_strata <- function(data, strata, n, name) {
+  stratum <- label_text(column_of(data, strata, "strata"))
+  if (length(stratum) != n || anyNA(stratum)) {
+    stop_argument("strata", "missing values or another length", "the stratum of every row")
   }
   structure(stratum, name = if (length(name) == 1L && is.character(name)) name)
 }

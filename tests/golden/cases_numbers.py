@@ -59,7 +59,8 @@ def _with_columns(options: dict[str, Any]) -> dict[str, Any]:
     """The options, with columns for the names of weights and clusters."""
     columns = _columns()
     found = dict(options)
-    for name in ("sample_weight", "cluster"):
+    columns["strata"] = columns["kind"]
+    for name in ("sample_weight", "cluster", "strata"):
         if found.get(name) is True:
             found[name] = columns[name]
     return found
@@ -158,6 +159,16 @@ for variant in ("reference", "all", "rest", "weights-clusters"):
         quantiles=[0.25, 0.5],
         **VARIANTS[variant],
     )
+for variant in ("reference", "all", "weights"):
+    about = {**VARIANTS, **DESIGNS}[variant]
+    for contrast in ("difference", "ratio"):
+        _add(
+            f"means/strata/{contrast}/{variant}",
+            _means,
+            strata=True,
+            contrast=contrast,
+            **about,
+        )
 for variant in ("reference", "all", "rest", "weights-clusters"):
     _add(f"decompose/delta/{variant}", _decompose, "optimised", **VARIANTS[variant])
 _add(

@@ -137,7 +137,7 @@ def of_a_tail() -> list[Result]:
 
 
 def of_strata() -> list[Result]:
-    """A ratio and a difference over strata."""
+    """Ratios and differences over strata, of rates and of means."""
     rows = {
         "sensitive_features": [LONG, "b"] * 60,
         "strata": np.repeat(["x", LONG, "z"], 40),
@@ -146,7 +146,9 @@ def of_strata() -> list[Result]:
     selected = [1, 0, 1, 1, 0, 1] * 20
     impact = fs.disparate_impact(selected, **rows)
     difference = fs.demographic_parity_difference(None, selected, **rows)
-    return [impact.stratified, difference.stratified]
+    numbers = np.arange(1.0, 121)
+    means = [fs.means(numbers, contrast=kind, **rows) for kind in ("ratio", "difference")]
+    return [impact.stratified, difference.stratified, *(each.stratified for each in means)]
 
 
 def of_a_monitor() -> list[Result]:

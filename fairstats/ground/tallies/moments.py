@@ -204,6 +204,21 @@ class MomentCounts:
             missing=self.missing._with_new_groups(position),
         )
 
+    def _take_groups(self, places: Sequence[int]) -> MomentCounts:
+        """Some of the groups, in this order."""
+        kept = list(places)
+        return replace(
+            self,
+            groups=tuple(self.groups[place] for place in kept),
+            n=self.n[kept],
+            units=self.units[kept],
+            weights=self.weights[:, kept],
+            mean=self.mean[:, kept],
+            centred=self.centred[..., kept],
+            negative=self.negative[:, kept],
+            missing=MissingReport(),
+        )
+
     def __add__(self, other: MomentCounts) -> MomentCounts:
         """Those of two sets of rows with the same groups; no unit may have rows in both."""
         check_summand(self, other, "groups", "columns", "clustered")

@@ -219,6 +219,17 @@ def as_family(
     return tuple(ruled_comparisons)
 
 
+#: Columns of what stands beside comparisons within strata, and they beside the crude ones.
+COLUMNS_OF_STRATA = (
+    "adjusted",
+    "adjusted_ci_low",
+    "adjusted_ci_high",
+    "adjusted_pvalue",
+    "adjusted_verdict",
+    "pvalue_homogeneity",
+    "crude",
+    "crude_verdict",
+)
 _REFERENCE_RULES = {
     "named": "named by the user",
     "largest": "the largest group",
@@ -270,14 +281,7 @@ class ComparisonResult(Result):
         "n",
         "n_reference",
         "verdict",
-        "adjusted",
-        "adjusted_ci_low",
-        "adjusted_ci_high",
-        "adjusted_pvalue",
-        "adjusted_verdict",
-        "pvalue_homogeneity",
-        "crude",
-        "crude_verdict",
+        *COLUMNS_OF_STRATA,
     )
 
     @property
@@ -553,7 +557,7 @@ class ComparisonResult(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class _BesideStrata(ComparisonResult):
+class BesideStrata(ComparisonResult):
     """Comparisons that may have adjusted ones beside them.
 
     `stratified`, a result of the same pairs.
@@ -616,7 +620,7 @@ class _BesideStrata(ComparisonResult):
 
 
 @serialisable(eq=False)
-class RatioResult(_BesideStrata):
+class RatioResult(BesideStrata):
     """Ratios of rates against a reference group, with the verdict on the four-fifths rule.
 
     Attributes
@@ -652,7 +656,7 @@ class RatioResult(_BesideStrata):
 
 
 @serialisable(eq=False)
-class OddsRatioResult(_BesideStrata):
+class OddsRatioResult(BesideStrata):
     """Ratios of the odds of rates, r/(1 − r), against a reference group.
 
     With the verdict on a threshold. An odds ratio is further from 1 than the ratio of the rates,
@@ -683,7 +687,7 @@ class OddsRatioResult(_BesideStrata):
 
 
 @serialisable(eq=False)
-class DifferenceResult(_BesideStrata):
+class DifferenceResult(BesideStrata):
     """Signed differences against a reference group, with the verdict on a margin.
 
     Attributes

@@ -74,19 +74,20 @@ class StratifiedComparison(RateComparison):
 
 
 @dataclass(frozen=True, eq=False)
-class _AdjustedComparisons(ComparisonResult):
-    """What adjusted results of ratios and of differences share.
-
-    `stratum_counts` are the sufficient statistics.
-    """
+class WithinStrata(ComparisonResult):
+    """What adjusted results of rates and of numbers share."""
 
     comparisons: tuple[StratifiedComparison, ...]
-    stratum_counts: StratumCounts = None  # type: ignore[assignment]
+
+    @property
+    def _among(self) -> tuple[tuple[str, ...], str]:
+        """Names of the strata, and of their column."""
+        raise TypeError(f"{type(self).__name__} has no strata")
 
     @property
     def strata(self) -> tuple[str, ...]:
         """Names of the strata."""
-        return self.stratum_counts.strata
+        return self._among[0]
 
     @property
     def crude(self) -> tuple[float, ...]:
@@ -95,21 +96,20 @@ class _AdjustedComparisons(ComparisonResult):
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        if self.stratum_counts.attribute:
-            attribute_words = f" of {self.stratum_counts.attribute}"
-        else:
-            attribute_words = ""
+        strata, attribute = self._among
+        attribute_words = f" of {attribute}" if attribute else ""
         sentences = super().notes()
-        sentences.append(
-            f"Estimates of Mantel and Haenszel over {len(self.strata)} strata{attribute_words}; limits by the"
-            f" {SCORE}."
-        )
+        sentences.append(self._words_of_estimates(f"{len(strata)} strata{attribute_words}"))
         for comparison in self.comparisons:
             for homogeneity_text in homogeneity_words(comparison):
                 sentences.append(
                     f"{comparison.group} against {comparison.reference}: {homogeneity_text}"
                 )
         return list(dict.fromkeys(sentences))
+
+    def _words_of_estimates(self, strata_words: str) -> str:
+        """By what the strata are joined, and limits computed."""
+        return f"Estimates of Mantel and Haenszel over {strata_words}; limits by the {SCORE}."
 
     def _describe_finding(self, c: RateComparison) -> str:
         """The comparison in words: adjusted rates are no rates of anybody."""
@@ -128,6 +128,20 @@ class _AdjustedComparisons(ComparisonResult):
             allowed="a crude one",
             cure=suggestion,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _AdjustedComparisons(WithinStrata):
+    """What adjusted results of ratios and of differences share.
+
+    `stratum_counts` are the sufficient statistics.
+    """
+
+    stratum_counts: StratumCounts = None  # type: ignore[assignment]
+
+    @property
+    def _among(self) -> tuple[tuple[str, ...], str]:
+        return self.stratum_counts.strata, self.stratum_counts.attribute
 
     def by_stratum(self) -> pd.DataFrame:
         """Rates and contrast of every comparison in every stratum.
@@ -240,18 +254,20 @@ def disagreement(
     within: StratifiedComparison,
     scale: str,
     among: str,
+    number_format: str = "",
 ) -> str:
     """A sentence where crude and adjusted comparison say different things; empty where they agree.
 
     They disagree where their verdicts differ; or where the adjusted estimate lies outside the crude
     interval, and on the other side of equality, or only one of both differs from it. `among`: the
-    strata in words.
+    strata in words; `number_format`: of estimates that are no differences of rates.
     """
     unknown = "insufficient evidence"
     if unknown in (crude.verdict, within.verdict) or math.isnan(within.estimate):
         return ""
     equality = EQUALITY[scale]
-    number_format = "+.3f" if scale == "difference" else ".3f"
+    if not number_format:
+        number_format = "+.3f" if scale == "difference" else ".3f"
     contrast_words = scale.replace("_", " ")
     outside_interval = within.estimate not in crude.confidence_interval
     sides_differ = (crude.estimate - equality) * (within.estimate - equality) < 0

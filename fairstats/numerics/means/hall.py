@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fairstats.ground.checks import Floats, Numbers
@@ -47,6 +48,15 @@ class Moments:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.third * np.sqrt(self.size) / self.variance**1.5
         return np.where(np.asarray(self.variance) > 0, ratio, 0.0)
+
+    def take(self, places: NDArray[np.bool_] | NDArray[np.intp]) -> Moments:
+        """Some of the means, of arrays of shape (H,)."""
+        return Moments(
+            mean=np.asarray(self.mean)[places],
+            variance=np.asarray(self.variance)[places],
+            third=np.asarray(self.third)[places],
+            size=np.asarray(self.size)[places],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +187,16 @@ def hall_limits_of_mean(group: Moments, z: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def sum_of_means(parts: Moments, shares: Floats) -> Moments:
-    """Moments of Σ f·m over groups, f fixed shares; arrays of shape (groups,)."""
+    """Moments of Σ f·m over groups, f fixed shares of shape (groups,); arrays (…, groups)."""
     variances = shares**2 * parts.variance
-    variance = float(variances.sum())
+    variance = variances.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        df = variance**2 / float((variances**2 / (parts.size - 1)).sum())
+        df = variance**2 / (variances**2 / (parts.size - 1)).sum(axis=-1)
+    # by Satterthwaite; where nothing varies all rows count
+    df = np.where(variance > 0, df, np.sum(parts.size - 1))
     return Moments(
-        mean=float(shares @ parts.mean),
+        mean=(shares * parts.mean).sum(axis=-1),
         variance=variance,
-        third=float(shares**3 @ parts.third),
+        third=(shares**3 * parts.third).sum(axis=-1),
         size=df + 1,
     )

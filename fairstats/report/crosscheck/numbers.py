@@ -10,6 +10,7 @@ import numpy as np
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
+from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.values import factorize
 from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED, SYMMETRIC
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
@@ -25,12 +26,20 @@ from fairstats.methods.rates.numbers.result import (
 )
 from fairstats.methods.rates.numbers.scores import CALIBRATIONS
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
+from fairstats.methods.rates.numbers.stratified import (
+    ROOTS,
+    StratifiedNumberDifferenceResult,
+    StratifiedNumberRatioResult,
+)
+from fairstats.methods.rates.stratified import together_of
+from fairstats.methods.rates.stratified_result import ENDING
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
 from fairstats.report.crosscheck.rates import EVIDENCE_OF_TWIN, TESTS_OF_TWIN, adjusted
 
 _TWIN = "crosscheck_means"
 _TWIN_OF_QUANTILES = "crosscheck_quantiles"
 _TWIN_OF_RISKS = "crosscheck_risks"
+_TWIN_WITHIN_STRATA = "crosscheck_adjusted_means"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
 #: Rows of a decomposition for each pair of groups.
@@ -64,6 +73,13 @@ _INTERVALS = {
     "greater": _ONE_SIDED[:1],
 }
 _BOUNDS = ends("one-sided limit", "bounds", "bound_", relative=_ROOT)
+#: Alternative → statistic and p-value of a test in the twin.
+_TESTS = {**TESTS_OF_TWIN, "heterogeneity": ("q", "q_p")}
+_OVER_STRATA = (
+    Line("strata of both", "n_strata"),
+    Line("informative strata", "n_informative"),
+    Line("p-value, one contrast in all strata", "pvalue_homogeneity", "q_p", relative=_HALVED),
+)
 _NEEDS_ROWS = "quantiles, areas and regressions need every row"
 _NEEDS_FUNCTION = "a metric that is a function is known to Python only"
 #: Positions, in R, of what is no group.
@@ -90,6 +106,36 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
         yield from compare_row_of_numbers(comparison, row, result, twin, bench)
     yield from adjusted(result, bench, joint_rows)
+
+
+def stratified(
+    result: StratifiedNumberDifferenceResult | StratifiedNumberRatioResult, bench: Bench
+) -> Iterator[Check]:
+    """Every comparison of means within strata, from the moments of both groups in all strata."""
+    settings = result.settings
+    within = result.stratum_moments
+    n_groups = len(within.groups)
+    first_cells = np.arange(len(within.strata)) * n_groups
+    for comparison in result.comparisons:
+        places = [within.groups.index(comparison.group), within.groups.index(comparison.reference)]
+        of_pair = within.cells._take_groups(
+            [*(first_cells + places[0]).tolist(), *(first_cells + places[1]).tolist()]
+        )
+        answer = bench.call(
+            _TWIN_WITHIN_STRATA,
+            *_moments_for_r(of_pair, result.column),
+            contrast=result.scale,
+            level=settings.confidence_level,
+            limit=settings.limit,
+            together=together_of(result),
+            root=result.metric.removesuffix(ENDING) in ROOTS,
+        )
+        (row,) = rows_of(answer)
+        yield from compare_row_of_numbers(comparison, row, result, _TWIN_WITHIN_STRATA, bench)
+        yield from bench.place_of(comparison).compare_all(
+            _OVER_STRATA, comparison, row, _TWIN_WITHIN_STRATA
+        )
+    yield from adjusted(result, bench)
 
 
 def _drawn_numbers(result: Any, bench: Bench) -> Iterator[Check]:
@@ -238,7 +284,7 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
     """Moments, or the rows; None where those are needed and were not given."""
     twin = _twin_of(result)
     if twin == _TWIN:
-        return _moments_for_r(result)
+        return _moments_for_r(result.moments, result.column)
     numbers_needed = ("y",) if twin == _TWIN_OF_QUANTILES else ("y_true", "score")
     columns = bench.given(*numbers_needed, "sensitive_features")
     if columns is None:
@@ -254,9 +300,9 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
     return (result.metric, *rows)
 
 
-def _moments_for_r(result: Any) -> tuple[Any, ...]:
-    moments = result.moments
-    column = moments.columns.index(result.column)
+def _moments_for_r(moments: MomentCounts, name: str) -> tuple[Any, ...]:
+    """Moments of one number, as R takes them."""
+    column = moments.columns.index(name)
     return (
         moments.mean[column],
         moments.n.astype(np.float64),
@@ -320,13 +366,15 @@ def compare_row_of_numbers(
     if comparison.method == HALL_MOVER:
         relative = _HALVED
     for test in comparison.tests:
-        statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
+        statistic_name, pvalue_name = _TESTS[test.alternative]
         words = f"({test.alternative}, {test.method})"
+        # the least Q is sought on both sides
+        error = _HALVED if test.alternative == "heterogeneity" else relative
         yield place.compare(
-            f"statistic {words}", test.statistic, row[statistic_name], twin, relative=relative
+            f"statistic {words}", test.statistic, row[statistic_name], twin, relative=error
         )
         yield place.compare(
-            f"p-value {words}", test.pvalue, row[pvalue_name], twin, relative=10 * relative
+            f"p-value {words}", test.pvalue, row[pvalue_name], twin, relative=10 * error
         )
     if comparison.direction:
         yield place.compare(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fairstats.ground.results import Result
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts
 from fairstats.methods.rates.numbers.means import TITLES, compare_means
 from fairstats.methods.rates.numbers.result import HALL, NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.stratified import (
+    StratifiedNumberDifferenceResult,
+    StratifiedNumberRatioResult,
+)
 from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.stratified_result import ENDING
 from fairstats.report import questions
 from fairstats.report.crosscheck import numbers
 from fairstats.report.inputs import AuditInput
@@ -26,14 +33,19 @@ def run_numbers(inputs: AuditInput) -> list[Result]:
     if ERRORS[0] in moments.columns:
         results.append(_compare(inputs, moments, "mean_absolute_error", ratio=True))
         results.append(_compare(inputs, moments, "mean_residual", ratio=False))
-    return results
+    within = [result.stratified for result in results if result.stratified is not None]
+    # in a report the adjusted comparisons are results of their own
+    crude = [replace(result, stratified=None) for result in results]
+    return [*crude, *within]
 
 
 def _has_negative(moments: MomentCounts, column: str) -> bool:
     return bool(moments.negative[moments.columns.index(column)].any())
 
 
-def _compare(inputs: AuditInput, moments: MomentCounts, metric: str, *, ratio: bool) -> Result:
+def _compare(
+    inputs: AuditInput, moments: MomentCounts, metric: str, *, ratio: bool
+) -> NumberDifferenceResult | NumberRatioResult:
     audited = inputs.settings
     settings = Inference(
         confidence_level=audited.confidence_level,
@@ -43,7 +55,9 @@ def _compare(inputs: AuditInput, moments: MomentCounts, metric: str, *, ratio: b
         threshold=audited.threshold if ratio else None,
         margin=None if ratio else 0.0,
     )
-    return compare_means(moments, metric, settings, inputs.reference, ratio=ratio)
+    return compare_means(
+        moments, metric, settings, inputs.reference, ratio=ratio, within=inputs.stratum_moments
+    )
 
 
 _TEXTS = {
@@ -53,7 +67,31 @@ _TEXTS = {
     "mean_residual": "Means of prediction − outcome: above 0 predictions are too high.",
     "root_mean_squared_error": "Roots of the means of (prediction − outcome)².",
 }
-_WORDS = {metric: Words(text=_TEXTS[metric], title=TITLES[metric]) for metric in _TEXTS}
+_WITHIN_STRATA = Words(
+    heading="Means within strata",
+    text=(
+        "Each mean is Σ w m/Σ w over the strata, with m the mean within a stratum and w ="
+        " n·n_ref/(n + n_ref), n the rows of a group and of its reference (Mantel and Haenszel):"
+        " like is compared with like. Strata without two rows of both are left out and named."
+        " crude is the same comparison without strata; whether one difference, or ratio, holds in"
+        " all strata is tested, too (Cochran's Q, each stratum's statistic mended for skewness)."
+    ),
+    cites=("mantel",),
+)
+
+
+def _words_of_means() -> dict[str, Words]:
+    """Of every mean, and of its comparisons within strata."""
+    words = {}
+    for metric, text in _TEXTS.items():
+        words[metric] = Words(text=text, title=TITLES[metric])
+        if metric != "median":
+            title = f"{TITLES[metric]}, within strata"
+            words[metric + ENDING] = _WITHIN_STRATA._replace(title=title)
+    return words
+
+
+_WORDS = _words_of_means()
 WORDS_OF_HALL = Words(
     text=(
         "Welch's statistic of two means, as it is, transformed by the skewness of their"
@@ -71,5 +109,7 @@ PAGE = Page(
     exhibits=(
         Exhibit(NumberDifferenceResult, questions.NUMBERS, twin=numbers.numbers),
         Exhibit(NumberRatioResult, questions.NUMBERS, twin=numbers.numbers),
+        Exhibit(StratifiedNumberDifferenceResult, questions.NUMBERS, twin=numbers.stratified),
+        Exhibit(StratifiedNumberRatioResult, questions.NUMBERS, twin=numbers.stratified),
     ),
 )

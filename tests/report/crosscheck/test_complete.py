@@ -27,6 +27,7 @@ from fairstats.methods.rates.employment.result import ImpactFigures
 from fairstats.methods.rates.inferred.result import InferredComparison
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
 from fairstats.methods.rates.numbers.result import NumberComparison
+from fairstats.methods.rates.numbers.stratified import StratifiedNumberComparison
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.rates.subgroups import SubgroupComparison
 from fairstats.methods.rates.worst_case import WorstCase
@@ -83,6 +84,17 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         NumberComparison,
         (*numbers.VALUES, *numbers._ESTIMATE, *numbers._INTERVALS["two-sided"], *numbers._BOUNDS),
         ADJUSTED | TESTED | VERDICT,
+    ),
+    "means over strata": (
+        StratifiedNumberComparison,
+        (
+            *numbers.VALUES,
+            *numbers._ESTIMATE,
+            *numbers._INTERVALS["two-sided"],
+            *numbers._BOUNDS,
+            *numbers._OVER_STRATA,
+        ),
+        ADJUSTED | TESTED | VERDICT | {"crude": "the estimate of the crude result"},
     ),
     "comparison at every look": (
         RateComparison,

@@ -108,15 +108,9 @@ class MeanValues:
 
     def interval(self, position: int, z: float) -> tuple[float, float]:
         """By Student's t; of roots the roots of the limits."""
-        group = self.moments(position)
-        if not group.size > 1 or self.counts.units[position] < 2:
+        if self.counts.units[position] < 2:
             return math.nan, math.nan
-        reach = float(as_student(z, group.size - 1)) * math.sqrt(group.variance)
-        low = float(group.mean) - reach
-        high = float(group.mean) + reach
-        if self.root:
-            return math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
-        return low, high
+        return interval_of_mean(self.moments(position), z, root=self.root)
 
     def variances(self) -> Floats:
         """Variances of the means."""
@@ -142,16 +136,9 @@ class MeanValues:
 
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
         """By Welch's statistic; of roots the ratio by it, the difference by MOVER."""
-        both = self.moments(group), self.moments(reference)
-        if ratio:
-            return MeanRatio(*both, root=self.root)
-        if self.root:
-            return MoverContrast(
-                (self.value(group), self.value(reference)),
-                lambda z: _roots_of_limits(both[0], z),
-                lambda z: _roots_of_limits(both[1], z),
-            )
-        return MeanDifference(*both)
+        return contrast_of_means(
+            self.moments(group), self.moments(reference), ratio=ratio, root=self.root
+        )
 
     def contrast_with_rest(self, group: int, *, ratio: bool) -> NumberContrast:
         """Against the mean of all other rows."""
@@ -178,6 +165,33 @@ class MeanValues:
         if ratio:
             return MeanRatio(self.moments(group), of_others, share=share, root=self.root)
         return MeanDifference(self.moments(group), of_others, share=share)
+
+
+def interval_of_mean(group: Moments, z: float, *, root: bool) -> tuple[float, float]:
+    """Limits of one mean by Student's t, at Φ(z) each; of its root the roots of them."""
+    if not group.size > 1:
+        return math.nan, math.nan
+    reach = float(as_student(z, group.size - 1)) * math.sqrt(group.variance)
+    low = float(group.mean) - reach
+    high = float(group.mean) + reach
+    if root:
+        return math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
+    return low, high
+
+
+def contrast_of_means(
+    group: Moments, reference: Moments, *, ratio: bool, root: bool
+) -> NumberContrast:
+    """By Welch's statistic; of roots the ratio by it, the difference by MOVER."""
+    if ratio:
+        return MeanRatio(group, reference, root=root)
+    if root:
+        return MoverContrast(
+            (math.sqrt(group.mean), math.sqrt(reference.mean)),
+            lambda z: _roots_of_limits(group, z),
+            lambda z: _roots_of_limits(reference, z),
+        )
+    return MeanDifference(group, reference)
 
 
 def _roots_of_limits(group: Moments, z: float) -> tuple[float, float]:

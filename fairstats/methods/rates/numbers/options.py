@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fairstats.ground.checks import check_choice, check_level_of_verdicts, check_number
+from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.setup import check_threshold
+from fairstats.methods.rates.setup import POOLED, check_threshold
 
 
 def check_contrast(contrast: Any, *others: str) -> bool:
@@ -26,6 +27,37 @@ def check_rows_of_bootstrap(from_counts: bool, argument: str, got: str) -> None:
             allowed="rows: its limits are by a bootstrap, which draws them",
             cure="pass the columns, row by row",
         )
+
+
+def check_strata_of_numbers(strata: Any, comparisons: Any, without: str = "") -> None:
+    """Raise where strata are given with what has no comparison within strata.
+
+    `without`: what that is, empty where only pooled groups have none.
+    """
+    if strata is None:
+        return
+    if without:
+        raise InputError(
+            "strata",
+            got=f"strata with {without}",
+            allowed=(
+                "strata with means: of a number, of errors of predictions, losses, balance and"
+                " calibration in the large"
+            ),
+            cure="leave out strata, or compare the groups of each stratum by itself",
+        )
+    if isinstance(comparisons, str) and comparisons in POOLED:
+        raise InputError(
+            "strata",
+            got=f"a column, with comparisons={comparisons!r}",
+            allowed="comparisons of two groups: 'reference' or 'all'",
+            cure="comparisons='reference', or leave out strata",
+        )
+
+
+def name_of_strata(strata: Any) -> str:
+    """The name of a column of strata, empty where it has none."""
+    return label_text(getattr(strata, "name", None) or "")
 
 
 def make_number_settings(

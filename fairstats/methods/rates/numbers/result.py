@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from fairstats.ground import results
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.methods.rates.result import ComparisonResult, RateComparison
+from fairstats.methods.rates.result import COLUMNS_OF_STRATA, BesideStrata, RateComparison
 
 #: Name of differences of means in standard deviations.
 STANDARDISED = "standardised_mean_difference"
@@ -45,7 +45,7 @@ class NumberComparison(RateComparison):
 
 
 @dataclass(frozen=True, eq=False)
-class NumbersResult(ComparisonResult):
+class NumbersResult(BesideStrata):
     """Comparisons of numbers; `counts` are their moments.
 
     `column`: the number of the moments that is compared; `order`: of a quantile, None of others;
@@ -75,6 +75,7 @@ class NumbersResult(ComparisonResult):
         "n",
         "n_reference",
         "verdict",
+        *COLUMNS_OF_STRATA,
     )
 
     @property
@@ -118,6 +119,8 @@ class NumberDifferenceResult(NumbersResult):
 
     Attributes
     ----------
+    stratified : StratifiedNumberDifferenceResult or None
+        The same comparisons within strata, where strata were given.
     column : str
         The number of `counts` that is compared.
     order : float or None
@@ -159,6 +162,8 @@ class NumberRatioResult(NumbersResult):
 
     Attributes
     ----------
+    stratified : StratifiedNumberRatioResult or None
+        The same comparisons within strata, where strata were given.
     column : str
         The number of `counts` that is compared.
     order : float or None

@@ -14,6 +14,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
 from fairstats.methods.rates.numbers.compare import MeanValues, compare_numbers
@@ -34,8 +35,16 @@ from fairstats.methods.rates.numbers.isotonic import (
     compare_isotonic,
     part_values,
 )
-from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
+from fairstats.methods.rates.numbers.options import (
+    check_contrast,
+    check_strata_of_numbers,
+    make_number_settings,
+)
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.stratified import (
+    stratum_moments_of_rows,
+    with_adjusted_means,
+)
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
@@ -209,6 +218,7 @@ def scores(
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
+    strata: Any = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -245,6 +255,8 @@ def scores(
         As in `means`; all other rows ("rest") for losses, balance, calibration in the large and
         rates along cut-offs, everybody ("overall") for all of these but rates. Margin and threshold
         of rates as in `group_metric`.
+    strata : array-like, shape (n,), optional
+        Confounder, for losses, balance and calibration in the large, as in `means`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units of the rows, for losses, balance, calibration in the large, and
         all that goes along cut-offs.
@@ -324,6 +336,7 @@ def scores(
             "label_values": label_values,
             "missing": missing,
             "groups": groups,
+            "strata": strata,
             "sample_weight": sample_weight,
             "cluster": cluster,
         },
@@ -358,6 +371,9 @@ def calibration(
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
+    strata: None = None,
+    sample_weight: None = None,
+    cluster: None = None,
     pos_label: Any = None,
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -387,6 +403,9 @@ def calibration(
     reference, comparisons, margin, alternative, confidence_level, simultaneous, adjust
         As in `means`, with pairs of groups only. Limits and p-values of curves hold at all scores
         and for all comparisons at once, whatever `simultaneous` and `adjust` say.
+    strata, sample_weight, cluster
+        Refused: no valid limits of a curve or a regression are known here. `scores` has calibration
+        in the large within strata, with weights and with clusters.
     pos_label, label_values, missing, groups
         As in `abroca`.
     n_resamples, rng
@@ -442,6 +461,18 @@ def calibration(
     0.001
     """
     check_choice("metric", metric, ("slope", "intercept", "isotonic"))
+    for argument, column in (
+        ("strata", strata),
+        ("sample_weight", sample_weight),
+        ("cluster", cluster),
+    ):
+        check_that(
+            column is None,
+            argument,
+            "a column",
+            f"None: {metric} of calibration is computed from independent rows of equal weight",
+            f"fs.scores(…, metric='calibration_in_the_large', {argument}=…), or leave it out",
+        )
     result: Any = _compare_scores(
         y_true,
         score,
@@ -502,6 +533,11 @@ def _compare_scores(
             _OF_PAIRS,
             cure=f"all other rows: for {', '.join((*_MEANS, *CURVE_RATES))}",
         )
+    check_strata_of_numbers(
+        row_options.get("strata"),
+        setting_options["comparisons"],
+        "" if metric in _MEANS else metric,
+    )
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
     check_that(
@@ -519,8 +555,12 @@ def _compare_scores(
     if metric == NET_BENEFIT:
         return compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
     if rows.outcomes is not None:
-        moments = _moments_of_rows(rows.outcomes, metric)
-        return compare_scores_by(MeanValues(moments, metric), moments, metric, settings, reference)
+        outcomes, numbers = _numbers_of_rows(rows.outcomes, metric)
+        moments = MomentCounts._from_outcomes(outcomes, numbers)
+        within = stratum_moments_of_rows(outcomes, numbers, row_options["strata"])
+        return compare_scores_by(
+            MeanValues(moments, metric), moments, metric, settings, reference, within=within
+        )
     counted = check_given("counts", rows.counts)
     if metric == ISOTONIC:
         return compare_isotonic(
@@ -540,7 +580,12 @@ def _compare_scores(
     elif metric in BRIER_PARTS:
         values = part_values(counted, metric, _too_few_of_label(counted))
     remarks = _remarks_on_few(counted) if metric == "auc" else ()
-    return compare_scores_by(values, moments, metric, settings, reference, remarks=remarks)
+    within = None
+    if metric in _MEANS:
+        within = _stratum_moments_of_scores(counts, metric, settings)
+    return compare_scores_by(
+        values, moments, metric, settings, reference, remarks=remarks, within=within
+    )
 
 
 def compare_scores_by(
@@ -551,11 +596,12 @@ def compare_scores_by(
     reference: Hashable | None,
     *,
     remarks: tuple[str, ...] = (),
+    within: StratumMoments | None = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
-    """Compare one number of every group's scores."""
+    """Compare one number of every group's scores; `within`: the same by strata."""
     ratio = settings.threshold is not None
     kind = "ratio" if ratio else "difference"
-    return compare_numbers(
+    result = compare_numbers(
         values,
         moments,
         settings,
@@ -566,6 +612,7 @@ def compare_scores_by(
         ratio=ratio,
         remarks=remarks,
     )
+    return with_adjusted_means(result, within)
 
 
 def _rows_of(
@@ -576,6 +623,7 @@ def _rows_of(
         "y_true": y_true,
         "score": score,
         "sensitive_features": row_options["sensitive_features"],
+        "strata": row_options.get("strata"),
     }
     if counts_or_rows(counts, needs="y_true, score", **columns):
         counted = check_score_counts(counts)
@@ -591,13 +639,15 @@ def _rows_of(
                 "leave it out",
             )
             return CutRows(outcomes=outcomes)
+        if outcomes.strata is not None:
+            return CutRows(outcomes=outcomes)
         counted = ScoreCounts._from_outcomes(outcomes)
     check_unmerged(counted)
     return CutRows(counts=counted)
 
 
-def _moments_of_rows(outcomes: Outcomes, metric: str) -> MomentCounts:
-    """Moments of the number per row, of rows with weights or clusters."""
+def _numbers_of_rows(outcomes: Outcomes, metric: str) -> tuple[Outcomes, dict[str, Floats]]:
+    """The number per row that a metric is the mean of, and the rows that it is over."""
     if metric == "balance_positive":
         outcomes = outcomes.take(check_given("y_true", outcomes.y_true) == 1)
     elif metric == "balance_negative":
@@ -613,7 +663,17 @@ def _moments_of_rows(outcomes: Outcomes, metric: str) -> MomentCounts:
         probability = np.where(label == 1, score, 1 - score)
         _refuse_infinite_losses(int((probability <= 0).sum()))
         numbers = -np.log(probability)
-    return MomentCounts._from_outcomes(outcomes, {metric: numbers})
+    return outcomes, {metric: numbers}
+
+
+def _stratum_moments_of_scores(
+    counts: Any, metric: str, settings: Inference
+) -> StratumMoments | None:
+    """Moments by stratum of a tally that has strata, unless groups are pooled."""
+    is_stratified = isinstance(counts, Tally) and counts.stratified
+    if not is_stratified or settings.comparisons in POOLED or counts.scores is None:
+        return None
+    return counts._in_strata(moments_of_scores(counts.scores, metric))  # type: ignore[no-any-return]
 
 
 def moments_of_scores(counted: ScoreCounts, metric: str) -> MomentCounts:

@@ -153,6 +153,16 @@ def test_against_all_is_a_share_of_against_the_rest() -> None:
     assert [row.reference for row in rest.comparisons] == ["the rest", "the rest"]
 
 
+def test_others_whose_numbers_are_all_equal_are_no_error() -> None:
+    """They have no variance, which Satterthwaite's formula would divide by."""
+    y = np.concatenate([np.linspace(0, 9, 40), np.ones(55)])
+    result = fs.means(
+        y, sensitive_features=np.repeat(["a", "b", "c"], [40, 30, 25]), comparisons="overall"
+    )
+    by_hand = stats.ttest_1samp(y[:40], 1.0)
+    assert result["a"].pvalue == pytest.approx(by_hand.pvalue)
+
+
 def test_weights_of_one_size_change_nothing_and_clusters_of_one_row_neither() -> None:
     y, sex = wages()
     plain = fs.means(y, sensitive_features=sex)

@@ -1,0 +1,125 @@
+"""Means of two groups within strata: adjusted means, and whether one contrast holds in all.
+
+With w = W₁W₀/(W₁ + W₀) the weights of Mantel and Haenszel (W the number of rows, or the sum of
+their weights) the adjusted mean of a group is M = Σ ω·m, ω = w/Σ w over the strata, and
+
+    M₁ − M₀ = Σ ω·(m₁ − m₀)        or        M₁/M₀ = Σ ω·m₁/Σ ω·m₀.
+
+Both are contrasts of two independent numbers with variance Σ ω²·v, degrees of freedom by
+Satterthwaite over the strata, and third cumulant κ: they are compared by the statistic of
+`numerics/means/hall.py`. A skewness of few rows is noise, so that a group has one shape γ in all
+strata, with s² the variance of a single row, and k its third cumulant,
+
+    γ = Σ n·k / Σ n·s³,        κ = γ·Σ ω³·s³/n².
+
+Whether one contrast δ holds in all strata is tested by Q = min over δ of Σ z(δ)², z the statistic
+of a stratum that speaks least against δ, with χ² of J − 1 degrees of freedom, J the strata that
+have five rows of both groups and a spread.
+
+References: Mantel, Haenszel (1959), JNCI 22, 719–748; Satterthwaite (1946), Biometrics Bulletin 2,
+110–114; Cochran (1954), The combination of estimates from different experiments, Biometrics 10,
+101–129.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from fairstats.ground.checks import Floats
+from fairstats.numerics.means.hall import Moments, hall_statistics, sum_of_means
+
+#: Units of either group that a stratum needs to have a say on whether one contrast holds in all.
+UNITS_OF_HOMOGENEITY = 5
+#: Units that a variance, and a third cumulant, need.
+UNITS_OF_VARIANCE = 2
+UNITS_OF_SHAPE = 3
+#: Grids, and points of each, on which the least Q is sought: to 2·16⁻⁶ of the range.
+_ROUNDS = 6
+_POINTS = 33
+
+
+def mantel_haenszel_weights(weights: Floats, reference_weights: Floats) -> Floats:
+    """Shares w/Σ w of the strata, w = W₁W₀/(W₁ + W₀), shape (H,)."""
+    weight = weights * reference_weights / (weights + reference_weights)
+    return np.asarray(weight / weight.sum())
+
+
+def adjusted_mean(parts: Moments, shares: Floats) -> Moments:
+    """Moments of Σ ω·m over strata, with one shape in all; arrays of shape (…, H)."""
+    size = np.asarray(parts.size, dtype=np.float64)
+    cubed_deviation = np.asarray(parts.variance) ** 1.5 * size**1.5
+    has_shape = size >= UNITS_OF_SHAPE - 1e-9
+    third_of_unit = np.where(has_shape, parts.third, 0.0) * size**2
+    spread = np.where(has_shape, size * cubed_deviation, 0.0).sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shape = (size * third_of_unit).sum(axis=-1, keepdims=True) / spread
+    of_strata = Moments(
+        mean=parts.mean,
+        variance=parts.variance,
+        third=np.where(spread > 0, shape, 0.0) * cubed_deviation / size**2,
+        size=parts.size,
+    )
+    return sum_of_means(of_strata, shares)
+
+
+class Homogeneity(NamedTuple):
+    """Q, strata that have a say, and the p-value; NaN where these are fewer than two."""
+
+    statistic: float
+    informative: int
+    pvalue: float
+
+
+def homogeneity_test(group: Moments, reference: Moments, *, ratio: bool) -> Homogeneity:
+    """The test of one difference, or ratio, of means in all strata; arrays of shape (H,)."""
+    informative = informative_strata(group, reference, ratio=ratio)
+    count = int(informative.sum())
+    if count < 2:
+        return Homogeneity(np.nan, count, np.nan)
+    parts = group.take(informative), reference.take(informative)
+
+    def total(contrasts: Floats) -> Floats:
+        column = contrasts[:, None]
+        if ratio:
+            found = hall_statistics(*parts, ratio=column)
+        else:
+            found = hall_statistics(*parts, difference=column)
+        z = np.where(found.plain > 0, np.maximum(found.above, 0), np.minimum(found.below, 0))
+        return np.asarray((z**2).sum(axis=1))
+
+    contrasts = np.asarray(parts[0].mean) - parts[1].mean
+    if ratio:
+        contrasts = np.asarray(parts[0].mean) / parts[1].mean
+    statistic = _find_least(total, float(contrasts.min()), float(contrasts.max()))
+    return Homogeneity(statistic, count, float(chdtrc(count - 1, statistic)))
+
+
+def informative_strata(group: Moments, reference: Moments, *, ratio: bool) -> NDArray[np.bool_]:
+    """Strata that have a say on whether one contrast holds in all, shape (H,)."""
+    fewest = np.minimum(group.size, reference.size)
+    # the number of units by Kish's formula may round
+    enough = fewest >= UNITS_OF_HOMOGENEITY - 1e-9
+    varies = np.asarray(group.variance) + reference.variance > 0
+    if not ratio:
+        return np.asarray(enough & varies)
+    positive = (np.asarray(group.mean) > 0) & (np.asarray(reference.mean) > 0)
+    return np.asarray(enough & varies & positive)
+
+
+def _find_least(function: Callable[[Floats], Floats], low: float, high: float) -> float:
+    """The least value of a function between two points, on grids that close in on it."""
+    least = math.inf
+    for _ in range(_ROUNDS):
+        points = np.linspace(low, high, _POINTS)
+        values = function(points)
+        place = int(np.argmin(values))
+        least = min(least, float(values[place]))
+        low = float(points[max(place - 1, 0)])
+        high = float(points[min(place + 1, _POINTS - 1)])
+    return least

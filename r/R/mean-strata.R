@@ -1,0 +1,270 @@
+# Means within the strata of a confounder. With the weights w = w1 w0 / (w1 + w0) of Mantel and
+# Haenszel (1959, Journal of the National Cancer Institute 22, 719-748), w1 and w0 the rows of both
+# groups or their weights, the mean of a group is sum(w m) / sum(w), and two such means are compared
+# as any others are (means.R). The degrees of freedom are those of Satterthwaite (1946, Biometrics
+# Bulletin 2, 110-114) over the strata, and the skewness of a row is one in all strata. Whether one
+# contrast holds in all of them: the least sum of z^2 over its values (Cochran 1954, Biometrics 10,
+# 101-129).
+
+# Below so many rows (or clusters) of a group beyond the first of every stratum nothing is compared;
+# fewest of a stratum that is used, that shows a skewness, and that has a say on homogeneity.
+FEWEST_BEYOND <- 19
+FEWEST_OF_STRATUM <- 2
+FEWEST_OF_SHAPE <- 3
+FEWEST_OF_HOMOGENEITY <- 5
+
+# The law of sum(share * mean) over strata.
+adjusted_law <- function(laws, shares) {
+  pick <- function(name) vapply(laws, `[[`, 0, name)
+  size <- pick("size")
+  deviation <- sqrt(pick("v") * size)
+  known <- size >= FEWEST_OF_SHAPE - 1e-9
+  spread <- sum((size * deviation^3)[known])
+  shape <- if (spread > 0) sum((size^3 * pick("k"))[known]) / spread else 0
+  terms <- shares^2 * pick("v")
+  df <- if (sum(terms) > 0) sum(terms)^2 / sum(terms^2 / (size - 1)) else sum(size - 1)
+  list(
+    mean = sum(shares * pick("mean")),
+    v = sum(terms),
+    k = shape * sum(shares^3 * deviation^3 / size^2),
+    size = df + 1
+  )
+}
+
+# Moments of a group and then of its reference, both in all strata: which strata are used, and what
+# compare_numbers() reads.
+adjusted_values <- function(m, root) {
+  count <- length(m$mean) / 2
+  at <- list(seq_len(count), count + seq_len(count))
+  laws <- lapply(at, function(cells) lapply(cells, function(g) law_of_mean(m, g)))
+  sizes <- lapply(laws, function(of_group) vapply(of_group, `[[`, 0, "size"))
+  used <- which(pmin(sizes[[1L]], sizes[[2L]]) >= FEWEST_OF_STRATUM - 1e-9)
+  weight <- lapply(at, function(cells) m$weights[1L, cells][used])
+  share <- weight[[1L]] * weight[[2L]] / (weight[[1L]] + weight[[2L]])
+  share <- share / sum(share)
+  nothing <- list(mean = NaN, v = NaN, k = NaN, size = NaN)
+  joined <- lapply(laws, function(of_group) {
+    if (length(used)) adjusted_law(of_group[used], share) else nothing
+  })
+  refused <- function(k, ratio) {
+    size <- sizes[[k]][used]
+    few <- sum(size - 1) < FEWEST_BEYOND - 1e-9 || max(size) < FEWEST_OF_SHAPE - 1e-9
+    few || (ratio && (sum(m$negative[at[[k]]][used]) > 0 || !joined[[k]]$mean > 0))
+  }
+  value <- vapply(joined, function(law) if (root) sqrt(law$mean) else law$mean, 0)
+  n <- vapply(at, function(cells) sum(m$n[cells][used]), 0)
+  own <- function(k, critical) t_limits(joined[[k]], critical, root)
+  against <- function(g, reference, ratio) {
+    fine <- length(used) > 0L && !refused(1L, ratio) && !refused(2L, ratio)
+    list(
+      value = value[2L],
+      n = n[2L],
+      own = function(critical) own(2L, critical),
+      contrast = if (fine) two_means(joined[[1L]], joined[[2L]], ratio, root)
+    )
+  }
+  list(
+    value = value,
+    n = n,
+    variance = vapply(joined, `[[`, 0, "v"),
+    share = NULL,
+    against = against,
+    own = own,
+    method = "Welch, Hall's transformation",
+    laws = lapply(laws, function(of_group) of_group[used])
+  )
+}
+
+# Strata that have a say, the least Q and its p-value, of laws of both groups by stratum.
+mean_homogeneity <- function(laws, ratio) {
+  pick <- function(k, name) vapply(laws[[k]], `[[`, 0, name)
+  kept <- pmin(pick(1L, "size"), pick(2L, "size")) >= FEWEST_OF_HOMOGENEITY - 1e-9 &
+    pick(1L, "v") + pick(2L, "v") > 0
+  if (ratio) {
+    kept <- kept & pick(1L, "mean") > 0 & pick(2L, "mean") > 0
+  }
+  if (sum(kept) < 2L) {
+    return(c(sum(kept), NaN, NaN))
+  }
+  pairs <- Map(list, laws[[1L]][kept], laws[[2L]][kept])
+  total <- function(value) {
+    sum(vapply(
+      pairs,
+      function(pair) {
+        z <- if (ratio) {
+          welch_hall(pair[[1L]], pair[[2L]], ratio = value)
+        } else {
+          welch_hall(pair[[1L]], pair[[2L]], difference = value)
+        }
+        if (z[["plain"]] > 0) max(z[["above"]], 0)^2 else min(z[["below"]], 0)^2
+      },
+      0
+    ))
+  }
+  one <- pick(1L, "mean")[kept]
+  zero <- pick(2L, "mean")[kept]
+  ends <- range(if (ratio) one / zero else one - zero)
+  points <- seq(ends[1L], ends[2L], length.out = 65L)
+  best <- which.min(vapply(points, total, 0))
+  near <- points[c(max(best - 1L, 1L), min(best + 1L, 65L))]
+  least <- total(points[best])
+  if (near[1L] < near[2L]) {
+    least <- min(least, stats::optimize(total, near, tol = 1e-10 * diff(near))$objective)
+  }
+  c(sum(kept), least, stats::pchisq(least, sum(kept) - 1, lower.tail = FALSE))
+}
+
+# Every number of one comparison within strata; `together`: comparisons whose intervals hold at once.
+compare_adjusted_means <- function(m, root, contrast, limit, level, together) {
+  values <- adjusted_values(m, root)
+  simultaneous <- if (together > 1) "bonferroni" else "none"
+  row <- compare_numbers(
+    values,
+    cbind(1L, 2L),
+    contrast,
+    limit,
+    level,
+    simultaneous,
+    matrix(0L, max(together, 1), 2L)
+  )[[1L]]
+  ratio <- contrast == "ratio"
+  found <- mean_homogeneity(values$laws, ratio)
+  # of roots it is the mean squares whose difference would be tested
+  if (root && !ratio) {
+    found[2:3] <- NaN
+  }
+  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(values$laws[[1L]]), found)
+  row$n <- values$n[1L]
+  row
+}
+
+# Every number of a comparison of a report, from the moments of the group and then of its reference
+# in all strata.
+crosscheck_adjusted_means <- function(
+  mean,
+  n,
+  units,
+  weights,
+  centred,
+  negative,
+  contrast,
+  level,
+  limit,
+  together,
+  root
+) {
+  m <- list(
+    mean = mean,
+    n = n,
+    units = units,
+    weights = weights,
+    centred = centred,
+    negative = negative
+  )
+  row <- compare_adjusted_means(m, root, contrast, limit, level, together)
+  as_columns(list(row[names(row) != "method"]))
+}
+
+# Rows of comparisons within strata beside the `crude` ones of the same pairs, as one family of
+# their own. `x`, `place`, `design`: number and group of every row, with its weight and cluster;
+# `among`: comparisons that the data chose from, 0 for none.
+adjusted_mean_rows <- function(x, place, stratum, design, groups, crude, about) {
+  levels <- sort(unique(stratum))
+  count <- length(groups)
+  cell <- (match(stratum, levels) - 1L) * count + place
+  if (!is.null(design$cluster)) {
+    strata_of_cluster <- tapply(stratum, design$cluster, function(s) length(unique(s)))
+    if (any(strata_of_cluster > 1L)) {
+      stop_argument("strata", "clusters in several strata", "clusters within strata")
+    }
+  }
+  m <- number_moments(x, cell, length(levels) * count, design$weight, design$cluster)
+  cells_of <- function(group) (seq_along(levels) - 1L) * count + match(group, groups)
+  options <- about$options
+  together <- if (options$simultaneous == "none") 1 else nrow(crude)
+  if (about$among > 0) {
+    together <- about$among
+  }
+  found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
+    pair <- c(cells_of(crude$group[k]), cells_of(crude$reference[k]))
+    of_pair <- list(
+      mean = m$mean[pair],
+      n = m$n[pair],
+      units = m$units[pair],
+      weights = m$weights[, pair],
+      centred = m$centred[, pair],
+      negative = m$negative[pair]
+    )
+    level <- options$confidence_level
+    row <- compare_adjusted_means(
+      of_pair,
+      about$root,
+      about$contrast,
+      about$limit,
+      level,
+      together
+    )
+    c(
+      tidy_numbers(
+        paste0(crude$metric[k], "_stratified"),
+        crude$group[k],
+        crude$reference[k],
+        row,
+        row$n,
+        options
+      ),
+      crude = crude$estimate[k],
+      crude_verdict = crude$verdict[k],
+      n_strata = row$n_strata,
+      pvalue_homogeneity = row$q_p
+    )
+  }))
+  found$pvalue_adjusted <- if (about$among > 0) {
+    pmin(about$among * found$pvalue, 1)
+  } else {
+    adjust_pvalues(found$pvalue, options$adjust)
+  }
+  one_value <- about$contrast == "ratio" && about$limit == 1
+  found <- settle_rows(found, options, about$among, one_value)
+  among <- paste(length(levels), "strata")
+  if (!is.null(attr(stratum, "name"))) {
+    among <- paste(among, "of", attr(stratum, "name"))
+  }
+  digits <- if (about$contrast == "ratio") "%.3f" else "%+.4g"
+  found$disagreement <- vapply(
+    seq_len(nrow(found)),
+    function(k) disagreement_of(crude[k, ], found[k, ], about$contrast, among, digits),
+    ""
+  )
+  found
+}
+
+# The table of crude comparisons with those within strata in columns of their own, in full as an
+# attribute, and a sentence where both disagree.
+with_adjusted_means <- function(crude, within, as_table) {
+  if (is.null(within)) {
+    return(as_table(crude))
+  }
+  found <- as_table(beside_strata(crude, within))
+  attr(found, "stratified") <- within
+  with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "head")))
+}
+
+# The stratum of every row of numbers; NULL without strata. `pooled`: whether groups are compared
+# with pooled rows, `without`: what is asked that has no comparison within strata.
+stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NULL) {
+  if (is.null(strata)) {
+    return(NULL)
+  }
+  if (!is.null(without)) {
+    stop_argument(
+      "strata",
+      paste("strata with", without),
+      "strata with means: of a number, of errors, losses, balance, calibration in the large"
+    )
+  }
+  if (comparisons %in% POOLED) {
+    stop_argument("strata", paste("strata with", comparisons), "\"reference\" or \"all\"")
+  }
+  checked_strata(data, strata, n, name)
+}

@@ -1,0 +1,85 @@
+# Means within strata: `lm` on group and strata, Welch by hand, and the crude comparison of one
+# stratum.
+
+wages <- function() {
+  k <- 0:239
+  grade <- k %% 3
+  sex <- ifelse((k * 7) %% 10 < 3 + 2 * grade, "m", "f")
+  data.frame(wage = 10 + 12 * grade + (k * 37) %% 11 + (sex == "m"), sex = sex, grade = grade)
+}
+
+test_that("the difference is the coefficient of lm on group and strata", {
+  d <- wages()
+  found <- fs_means(d, "wage", "sex", strata = "grade", reference = "m")
+  by_lm <- stats::lm(wage ~ sex + factor(grade), transform(d, sex = factor(sex, c("m", "f"))))
+  expect_equal(found$adjusted, unname(stats::coef(by_lm)["sexf"]))
+  weight <- 1 + (seq_len(nrow(d)) %% 5)
+  weighted <- fs_means(d, "wage", "sex", strata = "grade", sample_weight = weight, reference = "m")
+  by_lm <- stats::lm(
+    wage ~ sex + factor(grade),
+    transform(d, sex = factor(sex, c("m", "f"))),
+    weights = weight
+  )
+  expect_equal(weighted$adjusted, unname(stats::coef(by_lm)["sexf"]))
+  within <- attr(found, "stratified")
+  expect_equal(within$metric, "mean_stratified")
+  expect_equal(within$n_strata, 3)
+  expect_equal(within$crude, found$estimate)
+  expect_match(
+    attr(found, "head")[1L],
+    "Strata change the answer for 1 of 1 comparisons: f against"
+  )
+})
+
+test_that("standard errors are those of Welch within the strata", {
+  d <- wages()
+  within <- attr(fs_means(wage ~ sex + strata(grade), d, reference = "m"), "stratified")
+  cells <- split(d$wage, list(d$sex, d$grade))
+  v <- vapply(cells, function(x) stats::var(x) / length(x), 0)
+  n <- lengths(cells)
+  w <- rep(n[c(1, 3, 5)] * n[c(2, 4, 6)] / (n[c(1, 3, 5)] + n[c(2, 4, 6)]), each = 2)
+  w <- w / sum(w[c(1, 3, 5)])
+  expect_equal(within$std_error, sqrt(sum(w^2 * v)))
+})
+
+test_that("one stratum is the crude comparison", {
+  d <- wages()
+  d$one <- "a"
+  for (contrast in c("difference", "ratio")) {
+    found <- fs_means(d, "wage", "sex", strata = "one", contrast = contrast, margin = 1)
+    expect_equal(found$adjusted, found$estimate)
+    expect_equal(found$adjusted_pvalue, found$pvalue)
+    expect_equal(found$adjusted_verdict, found$verdict)
+    expect_true(is.nan(found$pvalue_homogeneity))
+  }
+})
+
+test_that("errors, their roots and losses have comparisons within strata", {
+  d <- wages()
+  d$predicted <- d$wage + (seq_len(nrow(d)) * 13) %% 7 - 3
+  for (metric in c("mean_absolute_error", "mean_residual", "root_mean_squared_error")) {
+    found <- fs_prediction_errors(d, "wage", "predicted", "sex", metric = metric, strata = "grade")
+    expect_true(is.finite(found$adjusted_pvalue))
+  }
+  d$y <- as.integer((seq_len(nrow(d)) * 11) %% 17 > 7)
+  d$score <- 0.1 + ((seq_len(nrow(d)) * 29) %% 80) / 100
+  loss <- fs_scores(d, "y", "score", "sex", metric = "brier_score", strata = "grade")
+  d$loss <- (d$y - d$score)^2
+  means <- fs_means(d, "loss", "sex", strata = "grade")
+  expect_equal(loss$adjusted, means$adjusted)
+  expect_equal(loss$adjusted_pvalue, means$adjusted_pvalue)
+})
+
+test_that("what has no comparison within strata is refused", {
+  d <- wages()
+  expect_error(fs_means(d, "wage", "sex", strata = "grade", statistic = "median"), "strata")
+  expect_error(fs_means(d, "wage", "sex", strata = "grade", comparisons = "rest"), "strata")
+  expect_error(
+    fs_means(d, "wage", "sex", strata = "grade", contrast = "standardised_difference"),
+    "strata"
+  )
+  site <- paste0(d$sex, seq_len(nrow(d)) %/% 6)
+  expect_error(fs_means(d, "wage", "sex", strata = "grade", cluster = site), "strata")
+  d$grade[1] <- NA
+  expect_error(fs_means(d, "wage", "sex", strata = "grade"), "strata")
+})

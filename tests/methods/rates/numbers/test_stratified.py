@@ -1,0 +1,512 @@
+"""Means within strata.
+
+Witnesses: least squares on group and strata (`numpy.linalg.lstsq`: the same estimate), Welch and
+Satterthwaite by hand, the crude comparison of one stratum, Berkeley's published ratio of Mantel and
+Haenszel, tallies by every engine, and R: `lm`, and our twin in base R.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
+from fairstats.methods.rates.numbers.stratified import pair_within_strata
+from fairstats.numerics.means.hall import hall_statistics
+from fairstats.numerics.means.strata import adjusted_mean, homogeneity_test
+from tests.calibration.means import moments_of_samples
+from tests.report.test_strata import BERKELEY
+from tests.test_consistency import of_row
+
+
+def jobs(n: int = 600, seed: int = 1) -> pd.DataFrame:
+    """Wages that depend on the grade, and grades that depend on sex: crude and adjusted differ."""
+    rng = np.random.default_rng(seed)
+    grade = rng.integers(0, 4, n)
+    sex = np.where(rng.random(n) < 0.2 + 0.15 * grade, "m", "f")
+    wage = rng.lognormal(2 + 0.4 * grade, 0.4)
+    return pd.DataFrame({"wage": wage, "sex": sex, "grade": grade})
+
+
+def compare(frame: pd.DataFrame, **options: Any) -> Any:
+    """Women against men, by grade."""
+    options = {"strata": frame["grade"], "reference": "m", **options}
+    return fs.means(frame["wage"], sensitive_features=frame["sex"], **options)
+
+
+def balanced(values: Any, strata: tuple[str, ...] = ("x", "y")) -> tuple[Any, Any, Any]:
+    """Symmetric numbers of two groups in every stratum: nothing is skewed."""
+    y = np.concatenate(list(values))
+    sizes = [len(each) for each in values]
+    group = np.repeat(["a", "b"] * len(strata), sizes)
+    stratum = np.repeat(np.repeat(strata, 2), sizes)
+    return y, group, stratum
+
+
+SYMMETRIC = (
+    np.linspace(-1, 1, 30),
+    np.linspace(-2, 4, 20),
+    np.linspace(3, 9, 11),
+    np.linspace(0, 8, 25),
+)
+
+
+def test_the_difference_is_that_of_least_squares_on_group_and_strata() -> None:
+    """Σ w d/Σ w with w = n₁n₀/(n₁ + n₀) is the coefficient of the group beside dummies of strata;
+    under weights with w = W₁W₀/(W₁ + W₀) that of weighted least squares."""
+    frame = jobs()
+    dummies = pd.get_dummies(frame["grade"]).to_numpy(float)
+    design = np.column_stack([(frame["sex"] == "f").to_numpy(float), dummies])
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(frame))
+    for w, options in ((np.ones(len(frame)), {}), (weight, {"sample_weight": weight})):
+        root = np.sqrt(w)
+        coefficients = np.linalg.lstsq(design * root[:, None], frame["wage"] * root, rcond=None)[0]
+        result = compare(frame, **options)
+        assert result.stratified.estimate == pytest.approx(coefficients[0], rel=1e-10)
+
+
+def test_without_skewness_it_is_welchs_statistic_with_satterthwaites_degrees() -> None:
+    y, group, stratum = balanced(SYMMETRIC)
+    result = fs.means(y, sensitive_features=group, strata=stratum, reference="a")
+    within = result.stratified
+    samples = SYMMETRIC
+    w = np.array([30 * 20 / 50, 11 * 25 / 36])
+    w /= w.sum()
+    estimate = w @ [samples[1].mean() - samples[0].mean(), samples[3].mean() - samples[2].mean()]
+    v = [each.var(ddof=1) / each.size for each in samples]
+    terms = np.repeat(w, 2) ** 2 * v
+    df_of_groups = []
+    for parts in ((0, 2), (1, 3)):
+        sizes = np.array([samples[part].size for part in parts])
+        own = terms[list(parts)]
+        df_of_groups.append(own.sum() ** 2 / np.sum(own**2 / (sizes - 1)))
+    both = np.array([terms[[0, 2]].sum(), terms[[1, 3]].sum()])
+    df = both.sum() ** 2 / np.sum(both**2 / df_of_groups)
+    # the same as Satterthwaite over all four at once
+    sizes = np.array([each.size for each in samples])
+    assert df == pytest.approx(terms.sum() ** 2 / np.sum(terms**2 / (sizes - 1)))
+    error = math.sqrt(terms.sum())
+    assert within.estimate == pytest.approx(estimate)
+    assert within.std_error == pytest.approx(error)
+    assert within.pvalue == pytest.approx(2 * stats.t.sf(abs(estimate) / error, df), rel=1e-10)
+    expected = estimate + np.array([-1, 1]) * stats.t.ppf(0.975, df) * error
+    assert tuple(within.confidence_interval) == pytest.approx(tuple(expected), rel=1e-10)
+    own = stats.t.interval(0.95, df_of_groups[1], within["b"].rate, math.sqrt(both[1]))
+    assert tuple(within["b"].value_interval) == pytest.approx(own, rel=1e-10)
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+def test_one_stratum_is_the_crude_comparison(contrast: Any) -> None:
+    frame = jobs()
+    result = compare(frame, strata=np.ones(len(frame)), contrast=contrast, margin=1.0)
+    one, other = result.comparisons[0], result.stratified.comparisons[0]
+    assert other.estimate == pytest.approx(one.estimate, rel=1e-12)
+    assert other.pvalue == pytest.approx(one.pvalue, rel=1e-9)
+    assert tuple(other.bounds) == pytest.approx(tuple(one.bounds), rel=1e-9)
+    assert tuple(other.value_interval) == pytest.approx(tuple(one.value_interval), rel=1e-12)
+    assert other.verdict == one.verdict
+    assert (other.n, other.n_reference, other.n_strata) == (one.n, one.n_reference, 1)
+    assert math.isnan(other.pvalue_homogeneity)
+    assert result.disagreements() == []
+
+
+def test_the_shape_is_one_in_all_strata() -> None:
+    """γ = Σ n k/Σ n s³ over strata of three rows or more, κ = γ Σ ω³ s³/n²."""
+    rng = np.random.default_rng(3)
+    samples = [rng.exponential(size=size) for size in (2, 5, 30)]
+    parts = moments_of_samples(samples[2])
+    shares = np.array([0.2, 0.3, 0.5])
+    size = np.array([2.0, 5.0, 30.0])
+    joined = type(parts)(
+        mean=np.array([sample.mean() for sample in samples]),
+        variance=np.array([sample.var(ddof=1) / sample.size for sample in samples]),
+        third=np.array(
+            [math.nan] + [float(stats.kstat(sample, 3)) / sample.size**2 for sample in samples[1:]]
+        ),
+        size=size,
+    )
+    sd = np.array([sample.std(ddof=1) for sample in samples])
+    third = np.array([float(stats.kstat(sample, 3)) for sample in samples[1:]])
+    shape = np.sum(size[1:] * third) / np.sum(size[1:] * sd[1:] ** 3)
+    found = adjusted_mean(joined, shares)
+    assert float(found.third) == pytest.approx(shape * np.sum(shares**3 * sd**3 / size**2))
+    assert float(found.mean) == pytest.approx(shares @ joined.mean)
+
+
+def test_berkeleys_ratio_and_difference_of_mantel_and_haenszel() -> None:
+    """Of labels 0 and 1: statsmodels' riskratio_pooled 1.058307, as for rates."""
+    admitted, sex, dept = [], [], []
+    for name, cells in BERKELEY.items():
+        for who, (yes, no) in zip(("women", "men"), cells, strict=True):
+            admitted += [1] * yes + [0] * no
+            sex += [who] * (yes + no)
+            dept += [name] * (yes + no)
+    options: dict[str, Any] = {"sensitive_features": sex, "strata": dept, "reference": "men"}
+    ratio = fs.means(admitted, contrast="ratio", **options)
+    assert ratio.stratified.estimate == pytest.approx(1.058307, abs=1e-6)
+    assert (ratio.verdict, ratio.stratified.verdict) == ("violated", "satisfied")
+    rates = fs.demographic_parity_difference(None, admitted, **options)
+    difference = fs.means(admitted, **options)
+    assert difference.stratified.estimate == pytest.approx(rates.stratified.estimate, rel=1e-12)
+    (sentence,) = difference.disagreements()
+    assert "crude difference -0.1416 (violated), within 6 strata +0.01" in sentence
+
+
+def test_simpsons_reversal_is_said() -> None:
+    result = compare(jobs())
+    assert result.estimate < -3
+    assert abs(result.stratified.estimate) < 1
+    (sentence,) = result.disagreements()
+    assert sentence.startswith("f against m: crude difference -5.453 (violated)")
+    assert "within 4 strata of grade" in sentence
+    assert sentence in result.sentences()[0]
+    assert sentence in result.summary().replace("\n", " ")
+    row = result.to_frame().iloc[0]
+    assert row["adjusted"] == result.stratified.estimate
+    assert row["adjusted_verdict"] == result.stratified.verdict
+    assert row["pvalue_homogeneity"] == result.stratified.comparisons[0].pvalue_homogeneity
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("alternative", ["two-sided", "less"])
+def test_rows_say_one_thing(contrast: Any, alternative: Any) -> None:
+    for seed in range(4):
+        frame = jobs(seed=seed)
+        frame["sex"] = np.where(frame.index % 5 == 0, "d", frame["sex"])
+        result = compare(
+            frame,
+            contrast=contrast,
+            comparisons="all",
+            alternative=alternative,
+            margin=float(seed),
+            threshold=0.9,
+        )
+        within = result.stratified
+        for row, sentence in zip(within.comparisons, within.sentences(), strict=True):
+            if alternative == "two-sided":
+                assert list(of_row(within, row, sentence)) == []
+            assert row.confidence_interval.low <= row.estimate <= row.confidence_interval.high
+        again = fs.results.Result.from_dict(result.to_dict())
+        assert again.to_dict() == result.to_dict()
+        pd.testing.assert_frame_equal(again.stratified.by_stratum(), within.by_stratum())
+
+
+def test_intervals_at_once_are_bonferronis() -> None:
+    frame = jobs()
+    frame["sex"] = np.where(frame.index % 4 == 0, "d", frame["sex"])
+    plain = compare(frame, comparisons="all", confidence_level=1 - 0.05 / 3)
+    for kind in ("bonferroni", "max-z"):
+        joint = compare(frame, comparisons="all", simultaneous=kind)
+        for one, other in zip(
+            joint.stratified.comparisons, plain.stratified.comparisons, strict=True
+        ):
+            assert tuple(one.confidence_interval) == pytest.approx(
+                tuple(other.confidence_interval), rel=1e-9
+            )
+            assert one.pvalue == other.pvalue
+    chosen = compare(frame, reference="highest")
+    row = chosen.stratified.comparisons[0]
+    assert row.pvalue_adjusted == pytest.approx(min(3 * row.pvalue, 1))
+
+
+def test_units_and_order_do_not_matter() -> None:
+    frame = jobs()
+    here = compare(frame)
+    scaled = compare(frame.assign(wage=1000 * frame["wage"] + 5).sample(frac=1, random_state=1))
+    assert scaled.stratified.estimate == pytest.approx(1000 * here.stratified.estimate)
+    assert scaled.stratified.pvalue == pytest.approx(here.stratified.pvalue, rel=1e-8)
+    one = scaled.stratified.comparisons[0].pvalue_homogeneity
+    assert one == pytest.approx(here.stratified.comparisons[0].pvalue_homogeneity, rel=1e-6)
+    ratio = compare(frame, contrast="ratio")
+    other = compare(frame, contrast="ratio", reference="f")
+    assert other.stratified.estimate == pytest.approx(1 / ratio.stratified.estimate)
+    assert other.stratified.pvalue == pytest.approx(ratio.stratified.pvalue)
+
+
+def test_a_shift_of_every_stratum_changes_no_difference() -> None:
+    frame = jobs()
+    moved = frame.assign(wage=frame["wage"] + np.array([0, 50, -20, 7])[frame["grade"]])
+    assert compare(moved).stratified.estimate == pytest.approx(compare(frame).stratified.estimate)
+    assert compare(moved).stratified.pvalue == pytest.approx(compare(frame).stratified.pvalue)
+
+
+def test_homogeneity_of_two_large_strata_is_the_difference_of_both() -> None:
+    """Q = (d₁ − d₂)²/(v₁ + v₂) of two strata, large and not skewed; of many that of Cochran."""
+    samples = [np.linspace(-1, 1, n) * s + m for n, s, m in ((900, 1, 0), (800, 2, 0.3))]
+    samples += [np.linspace(-1, 1, n) * s + m for n, s, m in ((700, 3, 1), (600, 1, 1.5))]
+    y, group, stratum = balanced(samples)
+    row = fs.means(y, sensitive_features=group, strata=stratum).stratified.comparisons[0]
+    v = [sample.var(ddof=1) / sample.size for sample in samples]
+    q = (0.3 - 0.5) ** 2 / sum(v)
+    (test,) = [test for test in row.tests if test.alternative == "heterogeneity"]
+    assert test.statistic == pytest.approx(q, rel=0.01)
+    assert row.pvalue_homogeneity == pytest.approx(stats.chi2.sf(test.statistic, 1))
+    rng = np.random.default_rng(4)
+    many = [rng.normal(m, 2, 3000) for m in (0, 0.2, 0, -0.1, 1, 1, 2, 2.1)]
+    y, group, stratum = balanced(many, ("p", "q", "r", "s"))
+    row = fs.means(y, sensitive_features=group, strata=stratum).stratified.comparisons[0]
+    d = np.array([many[2 * k + 1].mean() - many[2 * k].mean() for k in range(4)])
+    u = [1 / sum(many[2 * k + j].var(ddof=1) / 3000 for j in (0, 1)) for k in range(4)]
+    sign = 1 if row.group == "b" else -1
+    cochran = np.sum(u * (sign * d - np.average(sign * d, weights=u)) ** 2)
+    (test,) = [test for test in row.tests if test.alternative == "heterogeneity"]
+    assert test.statistic == pytest.approx(cochran, rel=0.02)
+    assert row.pvalue_homogeneity < 0.001
+    assert "one difference does not describe all strata" in " ".join(
+        fs.means(y, sensitive_features=group, strata=stratum).notes()
+    )
+
+
+def test_homogeneity_is_the_least_of_all_values() -> None:
+    frame = jobs(200)
+    within = compare(frame).stratified
+    pair = pair_within_strata(within.stratum_moments, "f", "m", "y", root=False)
+    parts = pair.used_parts(0), pair.used_parts(1)
+    for ratio in (False, True):
+        found = homogeneity_test(*parts, ratio=ratio)
+        totals = []
+        for value in np.linspace(0.5, 1.5, 2001) if ratio else np.linspace(-4, 4, 2001):
+            null = {"ratio": value} if ratio else {"difference": value}
+            z = hall_statistics(*parts, **null)
+            towards = np.where(z.plain > 0, np.maximum(z.above, 0), np.minimum(z.below, 0))
+            totals.append(np.sum(towards**2))
+        assert found.statistic == pytest.approx(min(totals), rel=1e-3)
+        assert found.statistic <= min(totals) + 1e-9
+
+
+def test_strata_without_two_rows_of_both_are_named_and_left_out() -> None:
+    frame = jobs()
+    alone = pd.DataFrame(
+        {"wage": [50.0] * 8, "sex": ["m"] * 6 + ["f", "m"], "grade": [8] * 6 + [9, 9]}
+    )
+    with pytest.warns(DataWarning, match=r"left out 2 of 6 strata without two rows of both"):
+        result = compare(pd.concat([frame, alone]))
+    row = result.stratified.comparisons[0]
+    assert row.estimate == pytest.approx(compare(frame).stratified.estimate)
+    assert (row.n, row.n_strata) == (int((frame["sex"] == "f").sum()), 4)
+    women = (frame["sex"] == "f").sum()
+    assert f"(8, 9), with 1 of {women + 1} rows of f and 7 of" in row.note.replace("'", "")
+    assert row.note in result.summary().replace("\n", " ")
+    table = result.stratified.by_stratum().set_index("stratum")
+    assert table.loc["9", "weight"] == 0
+    assert table["weight"].sum() == pytest.approx(1)
+    assert (table["weight"] * table["estimate"].fillna(0)).sum() == pytest.approx(row.estimate)
+
+
+def test_too_few_rows_give_no_verdict() -> None:
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=120)
+    sex = np.repeat(["f", "m"], [24, 96])
+    strata = np.concatenate([np.arange(24) // 4, np.arange(96) % 6])
+    with pytest.warns(InsufficientEvidenceWarning, match="f has 18 rows beyond the first of every"):
+        result = fs.means(y, sensitive_features=sex, strata=strata)
+    assert result.verdict != "insufficient evidence"
+    assert result.stratified.verdict == "insufficient evidence"
+    assert math.isfinite(result.stratified["f"].rate)
+    with pytest.warns(InsufficientEvidenceWarning, match="no stratum has two rows of both"):
+        apart = fs.means(y, sensitive_features=sex, strata=sex)
+    assert math.isnan(apart.stratified.estimate)
+    assert apart.stratified.comparisons[0].n_strata == 0
+    # pairs of two rows tell nothing of skewness
+    with pytest.warns(InsufficientEvidenceWarning, match="no stratum with 3 rows"):
+        fs.means(y, sensitive_features=["f", "f", "m", "m"] * 30, strata=np.arange(120) // 4)
+    with pytest.warns(InsufficientEvidenceWarning, match="numbers below 0"):
+        fs.means(y, sensitive_features=sex, strata=strata % 2, contrast="ratio")
+    with pytest.warns(InsufficientEvidenceWarning, match="all numbers are equal"):
+        fs.means(strata % 2, sensitive_features=sex, strata=strata % 2)
+
+
+def test_weights_and_clusters_within_strata() -> None:
+    """u/(u − 1)·Σ(Σ w(x − m))²/W² in every stratum, as `survey` has it of strata × groups."""
+    frame = jobs()
+    plain = compare(frame)
+    weight = np.random.default_rng(8).uniform(0.5, 2, len(frame))
+    even = compare(frame, sample_weight=np.full(len(frame), 2.5), cluster=np.arange(len(frame)))
+    assert even.stratified.pvalue == pytest.approx(plain.stratified.pvalue, rel=1e-9)
+    cell = frame["sex"] + frame["grade"].astype(str)
+    site = cell + (frame.groupby(cell).cumcount() // 3).astype(str).str.rjust(4, "_")
+    result = compare(frame, sample_weight=weight, cluster=site)
+    totals = pd.Series(weight).groupby([frame["grade"], frame["sex"]]).sum().unstack()
+    share = totals["f"] * totals["m"] / (totals["f"] + totals["m"])
+    share /= share.sum()
+    variance = 0.0
+    for (_, grade), rows in frame.groupby(["sex", "grade"]):
+        w = weight[rows.index]
+        excess = w * (rows["wage"] - np.average(rows["wage"], weights=w))
+        by_site = excess.groupby(site[rows.index]).sum()
+        own = len(by_site) / (len(by_site) - 1) * (by_site**2).sum() / w.sum() ** 2
+        variance += share[grade] ** 2 * own
+    assert result.stratified.std_error == pytest.approx(math.sqrt(variance))
+    assert result.stratified.comparisons[0].n_strata == 4
+    with pytest.raises(fs.InputError, match="clusters with rows in more than one stratum"):
+        compare(frame, cluster=frame["sex"] + (np.arange(len(frame)) // 10).astype(str))
+
+
+@pytest.mark.parametrize("engine", ["rows", "polars", "duckdb"])
+def test_tallies_bring_their_strata(engine: Any) -> None:
+    if engine != "rows":
+        pytest.importorskip(engine)
+    frame = jobs()
+    frame["predicted"] = frame["wage"] * 1.1
+    tally = fs.tally(
+        frame,
+        outcome="wage",
+        predicted="predicted",
+        strata="grade",
+        sensitive_features="sex",
+        engine=engine,
+    )
+    for counted in (tally, fs.Tally.from_json(tally.to_json()), tally + tally):
+        there = fs.means(counts=counted, reference="m", contrast="ratio").stratified
+        is_doubled = counted.group_sizes.sum() > len(frame)
+        rows = pd.concat([frame, frame]) if is_doubled else frame
+        here = compare(rows, contrast="ratio").stratified
+        assert there.estimate == pytest.approx(here.estimate, rel=1e-12)
+        assert there.pvalue == pytest.approx(here.pvalue, rel=1e-8)
+        assert there.strata == here.strata
+        assert there.notes() == here.notes()
+    pooled = fs.means(counts=tally, comparisons="rest")
+    assert pooled.stratified is None
+    error = fs.prediction_errors(counts=tally, metric="mean_residual", reference="m")
+    direct = fs.prediction_errors(
+        frame["wage"],
+        frame["predicted"],
+        sensitive_features=frame["sex"],
+        strata=frame["grade"],
+        metric="mean_residual",
+        reference="m",
+    )
+    assert error.stratified.estimate == pytest.approx(direct.stratified.estimate, rel=1e-9)
+
+
+def test_errors_of_predictions_within_strata_are_means_of_errors() -> None:
+    frame = jobs()
+    predicted = frame["wage"] * np.random.default_rng(2).lognormal(0, 0.2, len(frame))
+    residual = predicted - frame["wage"]
+    options: dict[str, Any] = {
+        "sensitive_features": frame["sex"],
+        "strata": frame["grade"],
+        "reference": "m",
+    }
+    for metric, error in (("mean_absolute_error", residual.abs()), ("mean_residual", residual)):
+        found = fs.prediction_errors(frame["wage"], predicted, metric=metric, **options)
+        expected = fs.means(error, **options)
+        assert found.stratified.pvalue == pytest.approx(expected.stratified.pvalue, rel=1e-9)
+        assert found.stratified.metric == f"{metric}_stratified"
+    options["metric"] = "root_mean_squared_error"
+    ratio = fs.prediction_errors(frame["wage"], predicted, contrast="ratio", **options)
+    del options["metric"]
+    squares = fs.means(residual**2, contrast="ratio", **options)
+    assert ratio.stratified.estimate == pytest.approx(math.sqrt(squares.stratified.estimate))
+    assert ratio.stratified.pvalue == pytest.approx(squares.stratified.pvalue)
+    one, other = ratio.stratified.comparisons[0], squares.stratified.comparisons[0]
+    assert one.pvalue_homogeneity == pytest.approx(other.pvalue_homogeneity)
+    options["metric"] = "root_mean_squared_error"
+    difference = fs.prediction_errors(frame["wage"], predicted, **options).stratified
+    assert difference.estimate == pytest.approx(
+        math.sqrt(other.rate) - math.sqrt(other.rate_reference)
+    )
+    row = difference.comparisons[0]
+    assert math.isnan(row.pvalue_homogeneity)
+    assert [test for test in row.tests if test.alternative == "heterogeneity"] == []
+    assert list(of_row(difference, row, difference.sentences()[0])) == []
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["brier_score", "log_loss", "balance_positive", "balance_negative", "calibration_in_the_large"],
+)
+def test_losses_within_strata_are_means_of_losses(metric: Any) -> None:
+    frame = jobs(800)
+    rng = np.random.default_rng(3)
+    score = np.round(rng.uniform(0.05, 0.95, len(frame)), 2)
+    y = (rng.random(len(frame)) < score).astype(int)
+    numbers = {
+        "brier_score": (y - score) ** 2,
+        "log_loss": -np.log(np.where(y == 1, score, 1 - score)),
+        "balance_positive": score,
+        "balance_negative": score,
+        "calibration_in_the_large": y - score,
+    }[metric]
+    kept = np.ones(len(frame), dtype=bool)
+    if metric.startswith("balance"):
+        kept = y == (1 if metric == "balance_positive" else 0)
+    frame["wage"] = numbers
+    expected = compare(frame[kept]).stratified
+    options: dict[str, Any] = {"metric": metric, "reference": "m"}
+    result = fs.scores(y, score, sensitive_features=frame["sex"], strata=frame["grade"], **options)
+    crude = fs.scores(y, score, sensitive_features=frame["sex"], **options)
+    assert result.pvalue == pytest.approx(crude.pvalue, rel=1e-8)
+    assert result.stratified.estimate == pytest.approx(expected.estimate, rel=1e-10)
+    assert result.stratified.pvalue == pytest.approx(expected.pvalue, rel=1e-8)
+    counted = fs.tally(
+        frame.assign(y=y, s=score), y_true="y", score="s", strata="grade", sensitive_features="sex"
+    )
+    by_tally = fs.scores(counts=counted, **options)
+    assert by_tally.stratified.pvalue == pytest.approx(expected.pvalue, rel=1e-8)
+    assert by_tally.stratified.notes() == result.stratified.notes()
+    weighted = fs.scores(
+        y,
+        score,
+        sensitive_features=frame["sex"],
+        strata=frame["grade"],
+        sample_weight=np.full(len(frame), 3.0),
+        **options,
+    )
+    assert weighted.stratified.pvalue == pytest.approx(expected.pvalue, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (fs.means, {"statistic": "median"}, "strata with a quantile"),
+        (fs.means, {"statistic": "selection_rate"}, "strata with selection rates"),
+        (fs.means, {"contrast": "standardised_difference"}, "strata with standardised"),
+        (fs.means, {"comparisons": "rest"}, "comparisons='rest'"),
+        (fs.means, {"comparisons": "overall"}, "comparisons='overall'"),
+        (fs.prediction_errors, {"metric": "r_squared"}, "strata with R²"),
+        (fs.scores, {"metric": "tpr"}, "strata with tpr"),
+        (fs.scores, {"metric": "net_benefit"}, "strata with net_benefit"),
+        (fs.scores, {"metric": "brier_score", "comparisons": "rest"}, "comparisons='rest'"),
+        (fs.calibration, {}, "`strata`"),
+        (fs.calibration, {"strata": None, "sample_weight": np.ones(600)}, "`sample_weight`"),
+        (fs.calibration, {"strata": None, "cluster": np.arange(600)}, "`cluster`"),
+        (fs.calibration, {"metric": "isotonic"}, "`strata`"),
+    ],
+)
+def test_what_has_no_comparison_within_strata_is_said(
+    function: Any, options: dict[str, Any], message: str
+) -> None:
+    frame = jobs()
+    columns = [frame["wage"]]
+    if function is fs.prediction_errors:
+        columns *= 2
+    if function in (fs.scores, fs.calibration):
+        columns = [(frame["wage"] > 10).astype(int), frame["wage"] / frame["wage"].max() * 0.9]
+    options = {"sensitive_features": frame["sex"], "strata": frame["grade"], **options}
+    with pytest.raises(fs.InputError, match=message) as caught:
+        function(*columns, **options)
+    assert "To fix:" in str(caught.value)
+
+
+def test_columns_of_strata_are_checked_as_others() -> None:
+    frame = jobs()
+    with pytest.raises(fs.InputError, match="strata"):
+        compare(frame, strata=[1, 2, 3])
+    with pytest.raises(fs.InputError, match="missing values: strata"):
+        compare(frame, strata=np.where(frame["grade"] > 0, frame["grade"], np.nan))
+    tally = fs.tally(frame, outcome="wage", sensitive_features="sex")
+    with pytest.raises(fs.InputError, match="strata"):
+        fs.means(counts=tally, strata=frame["grade"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fs.means(counts=tally).stratified is None
+    with pytest.raises(fs.InputError, match="adjusted comparison"):
+        compare(frame).stratified.worst_case_bounds()
