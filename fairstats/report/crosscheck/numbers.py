@@ -18,12 +18,12 @@ from fairstats.methods.rates.numbers.decomposition import (
     encode_circumstances,
 )
 from fairstats.methods.rates.numbers.isotonic import BAND_METHOD, BRIER_PARTS
+from fairstats.methods.rates.numbers.regressions import CALIBRATIONS
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
     NumberDifferenceResult,
     NumberRatioResult,
 )
-from fairstats.methods.rates.numbers.scores import CALIBRATIONS
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
 from fairstats.report.crosscheck.rates import EVIDENCE_OF_TWIN, TESTS_OF_TWIN, adjusted

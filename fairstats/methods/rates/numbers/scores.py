@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +15,22 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
-from fairstats.methods.rates.numbers.compare import MeanValues, compare_numbers
-from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
-from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.areas import area_values, label_sizes, sides_of_all
+from fairstats.methods.rates.numbers.compare import (
+    MeanValues,
+    Side,
+    compare_numbers,
+    sides_of_rest,
+)
+from fairstats.methods.rates.numbers.curves import (
+    CurveDifferenceResult,
+    CurveRatioResult,
+    z_of_level,
+)
 from fairstats.methods.rates.numbers.cutoffs import (
     CURVE_RATES,
     NET_BENEFIT,
+    OVERALL_ROWS,
     REST_OF_ROWS,
     CutRows,
     check_unmerged,
@@ -35,18 +44,11 @@ from fairstats.methods.rates.numbers.isotonic import (
     part_values,
 )
 from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
+from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
-from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
-from fairstats.numerics.means.ranks import Areas, area_limits, area_of_counts
 
-#: Rows of either label that a group needs for an area or a regression.
-LEAST_OF_LABEL = 10
-#: Fewer rows of a label are remarked on.
-FEW_OF_LABEL = 30
-AREA_METHOD = "logit DeLong and Newcombe (MOVER)"
-REGRESSION_METHOD = "logistic regression, Wald"
 SCORE_TITLES = {
     "auc": "Areas under ROC curves",
     "brier_score": "Brier scores",
@@ -71,13 +73,10 @@ SCORE_METRICS = (
     NET_BENEFIT,
     *CURVE_RATES,
 )
-CALIBRATIONS: dict[str, Callable[[Floats, Any, Any], Coefficient]] = {
-    "calibration_slope": calibration_slope,
-    "calibration_intercept": calibration_intercept,
-}
 #: Metrics that can be negative, of which there is no ratio.
 _SIGNED = ("calibration_in_the_large", *CALIBRATIONS, NET_BENEFIT)
 _OF_PAIRS = ("reference", "all")
+AREA = "auc"
 #: Means of a number per row, which may have weights and come in clusters.
 _MEANS = (
     "brier_score",
@@ -86,90 +85,6 @@ _MEANS = (
     "balance_negative",
     "calibration_in_the_large",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class AreaValues:
-    """Areas under the ROC curves of all groups; None where there are too few rows."""
-
-    groups: tuple[str, ...]
-    areas: tuple[Areas | None, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """Name of the procedure."""
-        return AREA_METHOD
-
-    @property
-    def interval_method(self) -> str:
-        """Name of what a group's own interval is by."""
-        return "logit DeLong and Newcombe"
-
-    def value(self, position: int) -> float:
-        """The area of a group."""
-        areas = self.areas[position]
-        return math.nan if areas is None else float(areas.area)
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """The wider of both limits."""
-        areas = self.areas[position]
-        if areas is None:
-            return math.nan, math.nan
-        low, high = area_limits(areas, z)
-        return float(low), float(high)
-
-    def variances(self) -> Floats:
-        """DeLong's variances."""
-        return np.array([np.nan if areas is None else areas.variance for areas in self.areas])
-
-    def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows of a label."""
-        return self.notes[position]
-
-    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """By MOVER, of ratios on the logarithmic scale."""
-        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionValues:
-    """A coefficient of every group with its standard error, compared by Wald's limits."""
-
-    coefficients: tuple[Coefficient, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """Name of the procedure."""
-        return REGRESSION_METHOD
-
-    @property
-    def interval_method(self) -> str:
-        """Name of what a group's own interval is by."""
-        return "Wald"
-
-    def value(self, position: int) -> float:
-        """The coefficient of a group."""
-        return self.coefficients[position].estimate
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """Estimate ± z standard errors."""
-        coefficient = self.coefficients[position]
-        reach = z * coefficient.std_error
-        return coefficient.estimate - reach, coefficient.estimate + reach
-
-    def variances(self) -> Floats:
-        """Squares of the standard errors."""
-        return np.array([coefficient.std_error**2 for coefficient in self.coefficients])
-
-    def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows of a label, or labels that the scores separate."""
-        return self.notes[position]
-
-    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """The difference, whose limits by MOVER are Wald's."""
-        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
 
 
 def scores(
@@ -352,12 +267,14 @@ def calibration(
     metric: Literal["slope", "intercept", "isotonic"] = "slope",
     at: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
+    comparisons: Literal["reference", "all", "rest"] = "reference",
     margin: float = 0.0,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
+    sample_weight: Any = None,
+    cluster: Any = None,
     pos_label: Any = None,
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -452,6 +369,8 @@ def calibration(
             "label_values": label_values,
             "missing": missing,
             "groups": groups,
+            "sample_weight": sample_weight,
+            "cluster": cluster,
         },
         counts=counts,
         reference=reference,
@@ -491,17 +410,7 @@ def _compare_scores(
             allowed="its difference: it has both signs, or can be 0",
             cure='contrast="difference"',
         )
-    if metric in _MEANS:
-        check_choice("comparisons", setting_options["comparisons"], (*_OF_PAIRS, *POOLED))
-    elif metric in CURVE_RATES:
-        check_choice("comparisons", setting_options["comparisons"], (*_OF_PAIRS, REST_OF_ROWS))
-    else:
-        check_choice(
-            "comparisons",
-            setting_options["comparisons"],
-            _OF_PAIRS,
-            cure=f"all other rows: for {', '.join((*_MEANS, *CURVE_RATES))}",
-        )
+    _check_comparisons(metric, setting_options)
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
     check_that(
@@ -511,36 +420,80 @@ def _compare_scores(
         f"None for {metric}, which does not go along the scores",
         'metric="tpr", or metric="isotonic" of fs.calibration',
     )
-    rows = _rows_of(y_true, score, metric, row_options, counts)
+    is_pooled = settings.comparisons in POOLED
+    rows = _rows_of(y_true, score, metric, row_options, counts, is_pooled=is_pooled)
     if metric in CURVE_RATES:
         return compare_rates_along(
             rows, metric, curve_options["cutoffs"], settings, reference, ratio=ratio
         )
     if metric == NET_BENEFIT:
         return compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
-    if rows.outcomes is not None:
-        moments = _moments_of_rows(rows.outcomes, metric)
-        return compare_scores_by(MeanValues(moments, metric), moments, metric, settings, reference)
-    counted = check_given("counts", rows.counts)
     if metric == ISOTONIC:
         return compare_isotonic(
-            counted,
+            check_given("counts", rows.counts),
             curve_options["cutoffs"],
             settings,
             reference,
             curve_options["n_resamples"],
             curve_options["rng"],
         )
-    moments = moments_of_scores(counted, metric)
-    values: Any = MeanValues(moments, metric)
-    if metric == "auc":
-        values = _area_values(counted)
+    return _compare_one_number(rows, metric, settings, reference)
+
+
+def _compare_one_number(
+    rows: CutRows, metric: str, settings: Inference, reference: Hashable | None
+) -> NumberDifferenceResult | NumberRatioResult:
+    """Compare what has one number for every group."""
+    if rows.counts is None:
+        moments = _moments_of_rows(rows.required_outcomes(), metric)
+    else:
+        moments = moments_of_scores(rows.counts, metric)
+    if metric in _MEANS:
+        return compare_scores_by(MeanValues(moments, metric), moments, metric, settings, reference)
+    beside_rest = settings.comparisons == REST_OF_ROWS
+    remarks: tuple[str, ...] = ()
+    values: Any
+    if metric == AREA:
+        values = area_values(rows, beside_rest=beside_rest)
+        remarks = label_sizes(rows, beside_rest=beside_rest).remarks()
     elif metric in CALIBRATIONS:
-        values = _regression_values(counted, metric)
-    elif metric in BRIER_PARTS:
-        values = part_values(counted, metric, _too_few_of_label(counted))
-    remarks = _remarks_on_few(counted) if metric == "auc" else ()
-    return compare_scores_by(values, moments, metric, settings, reference, remarks=remarks)
+        values = regression_values(rows, metric, beside_rest=beside_rest)
+    else:
+        values = part_values(rows, metric, beside_rest=beside_rest)
+    sizes = moments.group_sizes
+    z = z_of_level(settings.confidence_level)
+    ratio = settings.threshold is not None
+    pooled = None
+    if beside_rest:
+        pooled = sides_of_rest(values, sizes, z, ratio=ratio)
+    elif settings.comparisons == OVERALL_ROWS:
+        pooled = sides_of_all(rows, values, sizes, z, ratio=ratio)
+    return compare_scores_by(
+        values, moments, metric, settings, reference, remarks=remarks, pooled=pooled
+    )
+
+
+def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
+    """Raise for comparisons that a metric does not have."""
+    if metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT, AREA):
+        allowed: tuple[str, ...] = (*_OF_PAIRS, *POOLED)
+    else:
+        allowed = (*_OF_PAIRS, REST_OF_ROWS)
+    check_choice(
+        "comparisons",
+        options["comparisons"],
+        allowed,
+        cure=f"'overall': for {', '.join((AREA, *_MEANS, NET_BENEFIT, *CURVE_RATES))}",
+    )
+    is_pooled = options["comparisons"] in POOLED
+    has_joint_law = metric in _MEANS or options["simultaneous"] != "max-z"
+    check_that(
+        has_joint_law or not is_pooled or metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC),
+        "simultaneous",
+        options["simultaneous"],
+        f'None or "bonferroni" of {metric} with comparisons="{options["comparisons"]}"',
+        '"bonferroni"',
+    )
 
 
 def compare_scores_by(
@@ -551,6 +504,7 @@ def compare_scores_by(
     reference: Hashable | None,
     *,
     remarks: tuple[str, ...] = (),
+    pooled: Mapping[int, Side] | None = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Compare one number of every group's scores."""
     ratio = settings.threshold is not None
@@ -565,11 +519,22 @@ def compare_scores_by(
         column=metric,
         ratio=ratio,
         remarks=remarks,
+        pooled=pooled,
     )
 
 
+#: What rows with weights or in clusters have, row by row.
+_OF_DESIGNS = (AREA, *_MEANS, *CALIBRATIONS, NET_BENEFIT, *CURVE_RATES)
+
+
 def _rows_of(
-    y_true: Any, score: Any, metric: str, row_options: dict[str, Any], counts: Any
+    y_true: Any,
+    score: Any,
+    metric: str,
+    row_options: dict[str, Any],
+    counts: Any,
+    *,
+    is_pooled: bool,
 ) -> CutRows:
     """Counts of scores, or rows where these have weights or clusters."""
     columns = {
@@ -579,21 +544,40 @@ def _rows_of(
     }
     if counts_or_rows(counts, needs="y_true, score", **columns):
         counted = check_score_counts(counts)
-    else:
-        outcomes = Outcomes.from_arrays(y_true, None, score=score, **row_options)
+        check_unmerged(counted)
+        return CutRows(counts=counted)
+    outcomes = Outcomes.from_arrays(y_true, None, score=score, **row_options)
+    if metric in (*_MEANS, NET_BENEFIT, *CURVE_RATES):
+        # a mean and a rate know themselves which weights are idle
         if outcomes.weight is not None or outcomes.cluster is not None:
-            argument = "sample_weight" if outcomes.weight is not None else "cluster"
-            check_that(
-                metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT),
-                argument,
-                f"a column, with {metric}",
-                f"None, or one of {', '.join((*_MEANS, NET_BENEFIT, *CURVE_RATES))}",
-                "leave it out",
-            )
             return CutRows(outcomes=outcomes)
-        counted = ScoreCounts._from_outcomes(outcomes)
-    check_unmerged(counted)
+        return CutRows(counts=ScoreCounts._from_outcomes(outcomes))
+    counted = _without_idle_weights(ScoreCounts._from_outcomes(outcomes), is_pooled=is_pooled)
+    if counted.weighted or counted.clustered:
+        argument = "sample_weight" if counted.weighted else "cluster"
+        check_that(
+            metric in _OF_DESIGNS,
+            argument,
+            f"a column, with {metric}",
+            f"None, or one of {', '.join(_OF_DESIGNS)}",
+            "leave it out",
+        )
+        return CutRows(outcomes=outcomes if counted.weighted else replace(outcomes, weight=None))
     return CutRows(counts=counted)
+
+
+def _without_idle_weights(counted: ScoreCounts, *, is_pooled: bool) -> ScoreCounts:
+    """The counts without weights that change no comparison.
+
+    Those that are equal within every group, where groups are pooled in all of them.
+    """
+    even = counted.without_even_weights()
+    if not is_pooled or counted.totals is None or even.totals is not None:
+        return even
+    rows = counted.group_sizes
+    mean_weights = counted.totals.sum(axis=(1, 2))[rows > 0] / rows[rows > 0]
+    is_one_weight = mean_weights.size == 0 or np.ptp(mean_weights) < 1e-12 * mean_weights[0]
+    return even if is_one_weight else counted
 
 
 def _moments_of_rows(outcomes: Outcomes, metric: str) -> MomentCounts:
@@ -655,63 +639,3 @@ def _refuse_infinite_losses(n_infinite: int) -> None:
             allowed="scores above 0 of label 1, and below 1 of label 0: other losses are infinite",
             cure='metric="brier_score", or scores that are kept off 0 and 1',
         )
-
-
-def _too_few_of_label(counted: ScoreCounts) -> tuple[str, ...]:
-    """Why a group has no area or regression, empty where it has one."""
-    notes = []
-    for name, rows in zip(counted.groups, counted.counts.sum(axis=2).tolist(), strict=True):
-        note = ""
-        if min(rows) < LEAST_OF_LABEL:
-            note = f"{name} has {rows[0]:,} and {rows[1]:,} rows of the two labels, and needs"
-            note += f" {LEAST_OF_LABEL} of each."
-        notes.append(note)
-    return tuple(notes)
-
-
-def _remarks_on_few(counted: ScoreCounts) -> tuple[str, ...]:
-    """A sentence on groups whose area rests on few rows of a label."""
-    fewest = counted.counts.sum(axis=2).min(axis=1).tolist()
-    few = []
-    for name, rows in zip(counted.groups, fewest, strict=True):
-        if LEAST_OF_LABEL <= rows < FEW_OF_LABEL:
-            few.append(name)
-    if not few:
-        return ()
-    return (
-        f"{', '.join(few)}: fewer than {FEW_OF_LABEL} rows of a label. If their scores spread much"
-        " more than those of the other label, limits of the area err more often than they say.",
-    )
-
-
-def _area_values(counted: ScoreCounts) -> AreaValues:
-    areas = []
-    for negatives, positives in counted.counts:
-        has_area = min(negatives.sum(), positives.sum()) > 1
-        areas.append(area_of_counts(negatives, positives) if has_area else None)
-    return AreaValues(counted.groups, tuple(areas), _too_few_of_label(counted))
-
-
-def _regression_values(counted: ScoreCounts, metric: str) -> RegressionValues:
-    """Intercept or slope of the logistic regression of labels on the score's logit, by group."""
-    values = counted.values
-    if values.size and (values[0] <= 0 or values[-1] >= 1):
-        n_ends = int(counted.counts[:, :, (values <= 0) | (values >= 1)].sum())
-        raise InputError(
-            "score",
-            got=f"{n_ends:,} scores of 0 or 1, whose logit is infinite",
-            allowed="probabilities above 0 and below 1",
-            cure='fs.scores(metric="calibration_in_the_large"), or scores kept off 0 and 1',
-        )
-    coefficients = []
-    notes = []
-    too_few = _too_few_of_label(counted)
-    for name, note, (negatives, positives) in zip(
-        counted.groups, too_few, counted.counts, strict=True
-    ):
-        coefficient = CALIBRATIONS[metric](values, negatives, positives)
-        if not note and math.isnan(coefficient.estimate):
-            note = f"{name}: the scores separate the labels, or are all equal: no {metric}."
-        coefficients.append(coefficient)
-        notes.append(note)
-    return RegressionValues(tuple(coefficients), tuple(notes))
