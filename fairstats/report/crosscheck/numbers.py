@@ -67,7 +67,7 @@ _BOUNDS = ends("one-sided limit", "bounds", "bound_", relative=_ROOT)
 _NEEDS_ROWS = "quantiles, areas and regressions need every row"
 _NEEDS_FUNCTION = "a metric that is a function is known to Python only"
 #: Positions, in R, of what is no group.
-_PLACES = {REST: -1, OVERALL: -2}
+PLACES_OF_POOLED = {REST: -1, OVERALL: -2}
 
 
 def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) -> Iterator[Check]:
@@ -85,7 +85,8 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
             yield place.needs_data("estimate", comparison.estimate, reason)
         yield from adjusted(result, bench)
         return
-    answer = bench.call(twin, *arguments, **_choices_for_r(result))
+    design = design_of_rows(result, bench) if twin == _TWIN_OF_RISKS else {}
+    answer = bench.call(twin, *arguments, **_choices_for_r(result), **(design or {}))
     joint_rows = rows_of(answer)
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
         yield from compare_row_of_numbers(comparison, row, result, twin, bench)
@@ -241,7 +242,7 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
         return _moments_for_r(result)
     numbers_needed = ("y",) if twin == _TWIN_OF_QUANTILES else ("y_true", "score")
     columns = bench.given(*numbers_needed, "sensitive_features")
-    if columns is None:
+    if columns is None or (twin == _TWIN_OF_RISKS and design_of_rows(result, bench) is None):
         return None
     *numbers_given, group = columns
     rows = (
@@ -252,6 +253,26 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
     if twin == _TWIN_OF_QUANTILES:
         return (*rows, result.order)
     return (result.metric, *rows)
+
+
+def design_of_rows(result: Any, bench: Bench) -> dict[str, Any] | None:
+    """Weights and clusters of the rows, where they have some; None where these were not given."""
+    design: dict[str, Any] = {}
+    for argument, name, has_one in (
+        ("sample_weight", "weight", result.moments.weighted),
+        ("cluster", "cluster", result.moments.clustered),
+    ):
+        if not has_one:
+            continue
+        column = bench.given(argument)
+        if column is None:
+            return None
+        values = np.asarray(column[0])
+        if name == "weight":
+            design[name] = values.astype(np.float64)
+        else:
+            design[name] = [str(value) for value in values.tolist()]
+    return design
 
 
 def _moments_for_r(result: Any) -> tuple[Any, ...]:
@@ -274,7 +295,7 @@ def _choices_for_r(result: Any) -> dict[str, Any]:
     rows = result.comparisons
     second_of = {name: place for place, name in enumerate(groups, start=1)}
     if settings.comparisons in ("rest", "overall"):
-        second_of = _PLACES
+        second_of = PLACES_OF_POOLED
     first = [groups.index(comparison.group) + 1 for comparison in rows]
     second = [second_of[comparison.reference] for comparison in rows]
     family = list(zip(first, second, strict=True))
