@@ -135,7 +135,9 @@ limits_of_area <- function(area, critical) {
     if (a == side || beyond(side) <= 0) {
       return(side)
     }
-    stats::uniroot(beyond, sort(c(a, side)), tol = 1e-14)$root
+    # an area of 0 or 1 is a root itself
+    from <- if (a == 1 - side) abs(a - 1e-9) else a
+    stats::uniroot(beyond, sort(c(from, side)), tol = 1e-14)$root
   }
   c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
 }

@@ -915,7 +915,7 @@ regression_values <- function(rows, metric, count = length(rows)) {
     c(
       stats::coef(fit)[[ncol(x)]],
       sqrt((n - 1) / n * sum(moved^2)),
-      max(kish(sizes) - ncol(x), 1)
+      max(min(kish(sizes) - ncol(x), kish(moved^2)), 1)
     )
   })
   value <- unname(vapply(fits, `[[`, 0, 1L))

@@ -12,7 +12,9 @@ fitted risks, s_u = Σ w·x·(y − p) and H_u = Σ w·p·(1 − p)·x·xᵀ ove
     d_u = (H − H_u)⁻¹·s_u,      Var = (N − 1)/N·Σ d_u²,      H = Σ H_u.
 
 Without H_u in the brackets and with N/(N − 1) it is the sandwich of R's `survey::svyglm`, which is
-too small where few units have much weight.
+too small where few units have much weight. Degrees of freedom of Student's t: the smaller of
+Kish's number of units less the coefficients, and (Σ d²)²/Σ d⁴, the number of units that the
+variance rests on.
 
 References: Cox (1958), Two further applications of a model for binary regression, Biometrika 45;
 Bell, McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage
@@ -136,10 +138,14 @@ def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coeffic
         return _NOTHING
     steps = np.linalg.solve(left_over, scores[:, :, None])[:, -1, 0]
     effective_units = float(unit_weights.sum()) ** 2 / float(unit_weights @ unit_weights)
+    squares = steps**2
+    if not squares.any():
+        return _NOTHING
+    units_of_variance = float(squares.sum()) ** 2 / float(squares @ squares)
     return Coefficient(
         estimate=float(fitted.params[-1]),
-        std_error=math.sqrt((n_units - 1) / n_units * float(steps @ steps)),
-        df=max(effective_units - n_columns, 1.0),
+        std_error=math.sqrt((n_units - 1) / n_units * float(squares.sum())),
+        df=max(min(effective_units - n_columns, units_of_variance), 1.0),
     )
 
 

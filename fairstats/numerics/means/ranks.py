@@ -99,16 +99,23 @@ def _score_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     def excess(value: Numbers) -> Numbers:
         return (area - value) ** 2 - z**2 * _exponential_variance(value, areas)
 
-    return _find_end(excess, area, 0.0), _find_end(excess, area, 1.0)
+    # an area of 0 or 1 is a root itself: half the way to the other, of the first order, is not
+    mean_rows = (areas.positives + areas.negatives) / 2 - 1
+    first_order = z**2 * (1 + mean_rows / 2) / (areas.positives * areas.negatives)
+    step = np.minimum(first_order, 1.0) / 2
+    inside = np.where(area == 0, step, np.where(area == 1, 1 - step, area))
+    low = np.where(area == 0, 0.0, _find_end(excess, inside, 0.0))
+    high = np.where(area == 1, 1.0, _find_end(excess, inside, 1.0))
+    return low, high
 
 
-def _find_end(excess: Callable[[Numbers], Numbers], area: Numbers, outer: float) -> Numbers:
-    """The root of `excess` between the area, where it is not above 0, and an end of [0, 1]."""
-    inside = area * 1.0
-    outside = np.full_like(area, outer)
+def _find_end(excess: Callable[[Numbers], Numbers], inside: Numbers, outer: float) -> Numbers:
+    """The root of `excess` between a point where it is not above 0 and an end of [0, 1]."""
+    inside = inside * 1.0
+    outside = np.full_like(inside, outer)
     excess_inside = excess(inside)
     excess_outside = excess(outside)
-    side = np.zeros_like(area)
+    side = np.zeros_like(inside)
     for _ in range(_STEPS):
         rise = excess_outside - excess_inside
         share = np.where(rise > 0, -excess_inside / np.where(rise > 0, rise, 1.0), 0.0)
@@ -125,7 +132,7 @@ def _find_end(excess: Callable[[Numbers], Numbers], area: Numbers, outer: float)
         inside = np.where(is_rejected, inside, middle)
         excess_inside = np.where(is_rejected, excess_inside, excess_middle)
         side = np.where(is_rejected, 1.0, -1.0)
-    return np.where(area == outer, area, inside)
+    return inside
 
 
 def _exponential_variance(area: Numbers, areas: Areas) -> Numbers:

@@ -37,6 +37,7 @@ _TWIN_OF_DRAWN = "crosscheck_smooth"
 _N_PARTS = 3
 #: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
 _ROOT = 1e-7
+_NEAR_ZERO = 1e-8
 #: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
 _HALVED = 1e-6
 VALUES = (
@@ -334,7 +335,13 @@ def compare_row_of_numbers(
     if not comparison.tests:
         return
     lines = (*_ESTIMATE, *_INTERVALS[result.settings.alternative], *_BOUNDS)
-    yield from place.compare_all(lines, comparison, row, twin)
+    # areas and coefficients have no unit: a limit near 0 is compared with their own size
+    absolute = _NEAR_ZERO if twin == _TWIN_OF_RISKS else 0.0
+    # and coefficients are the ends of two searches
+    of_search = _HALVED if result.metric in CALIBRATIONS else 0.0
+    yield from place.compare_all(
+        lines, comparison, row, twin, absolute=absolute, relative=of_search
+    )
     relative = _ROOT if _twin_of(result) == _TWIN else _HALVED
     if comparison.method == BAND_METHOD:
         relative = _HALVED

@@ -322,7 +322,7 @@ def test_tallies_and_engines_give_what_rows_give() -> None:
         ({"metric": "net_benefit", "contrast": "ratio"}, "both signs, or can be 0"),
         ({"metric": "miscalibration", "contrast": "ratio"}, "both signs, or can be 0"),
         ({"metric": "tpr", "reference": "highest"}, "highest"),
-        ({"metric": "auc", "sample_weight": "w"}, "sample_weight"),
+        ({"metric": "miscalibration", "sample_weight": "w"}, "sample_weight"),
     ],
 )
 def test_what_cannot_be_used_is_said(options: dict[str, Any], message: str) -> None:
