@@ -95,7 +95,7 @@ class ScoredRows:
         of_positives = np.bincount(self.place, self.weight * self.positive, n_places)
         below = (np.cumsum(of_negatives) - of_negatives / 2) / of_negatives.sum()
         above = 1 - (np.cumsum(of_positives) - of_positives / 2) / of_positives.sum()
-        return np.where(self.positive, below[self.place], above[self.place])
+        return np.asarray(np.where(self.positive, below[self.place], above[self.place]))
 
     def effective_rows(self, chosen: NDArray[np.bool_]) -> float:
         """Kish's (Σ w)²/Σ w² of some rows."""
@@ -210,8 +210,8 @@ def _deviations(rows: ScoredRows, placements: Floats) -> Floats:
         stratum = rows.stratum[chosen]
         weight = rows.weight[chosen]
         total = np.bincount(stratum, weight, n_strata)
-        mean = np.bincount(stratum, weight * placements[chosen], n_strata)
-        mean /= np.where(total > 0, total, 1.0)
+        sums = np.bincount(stratum, weight * placements[chosen], n_strata)
+        mean = sums / np.where(total > 0, total, 1.0)
         deviation[chosen] = (placements[chosen] - mean[stratum]) / weight.sum()
     return deviation
 

@@ -415,5 +415,5 @@ def test_an_audit_compares_rates_along_the_scores_with_all_other_rows() -> None:
     along = by_metric["tpr_difference_by_cutoff"]
     pd.testing.assert_frame_equal(along.to_frame(), alone.to_frame())
     assert along.comparisons[0].reference == "all but a"
-    # net benefit has no such comparison
-    assert by_metric["net_benefit"].comparisons[0].reference == "a"
+    for metric in ("net_benefit", "isotonic_calibration"):
+        assert by_metric[metric].comparisons[0].reference == "the rest"
