@@ -189,8 +189,8 @@ def scores(
     in `means`. Limits of an AUC are the wider of two: DeLong's variance on the logit scale with
     Student's t, and Newcombe's, which has a width where the scores separate the labels; groups are
     combined by MOVER. Simulated beside 150 + 300 rows: 10 positives and 10 to 200 negatives at AUCs
-    of .6 to .99, one-sided errors at a nominal .05 up to .040, and where positives spread twice as
-    much as negatives up to .086 (10 + 200, AUC .85); two-sided coverage .948 and more.
+    of .6 to .99, one-sided errors at a nominal .05 up to .036, and where positives spread twice as
+    much as negatives up to .079 (10 + 200, AUC .85); two-sided coverage .949 and more.
 
     Under weights the AUC is that of all pairs, each with the product of its weights; its variance
     is DeLong's with weighted placements, of clusters Obuchowski's [6]_, and both limits have
