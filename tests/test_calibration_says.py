@@ -460,7 +460,7 @@ SAID = (
         r"scores",
         "tail",
         fs.scores,
-        "up to .086",
+        "up to .079",
         lambda: fs.scores(
             [0, 1] * 220,
             np.random.default_rng(1).random(440),

@@ -884,92 +884,130 @@ crosscheck_risks <- function(
   score,
   group,
   groups,
-  ...
+  first,
+  second,
+  ...,
+  weight = NULL,
+  cluster = NULL
 ) {
-  rows <- split(data.frame(y = y, score = score), factor(group, groups))
-  values <- if (metric == "auc") {
-    area_values(rows)
-  } else if (metric %in% BRIER_PARTS) {
-    part_values(rows, metric)
-  } else {
-    regression_values(rows, metric)
-  }
+  values <- values_of_risks(
+    metric,
+    y,
+    score,
+    match(group, groups),
+    length(groups),
+    weight,
+    cluster,
+    any(second == -1)
+  )
   numbers_as_columns(
     values,
+    first,
+    second,
     ...
   )
 }
 
-# Limits are the wider of two: of the logit with the variance of DeLong, DeLong and Clarke-Pearson
-# (1988, Biometrics 44, 837-845) and Student's t of the rarer label, and the values that the
-# variance of Hanley and McNeil does not reject (Newcombe 2006, Statistics in Medicine 25, 559-573,
-# method 5).
-area_values <- function(rows) {
-  places <- lapply(rows, function(r) placements(r$score, r$y))
-  value <- unname(vapply(places, function(p) mean(p$up), 0))
-  variance <- unname(vapply(
-    places,
-    function(p) stats::var(p$up) / length(p$up) + stats::var(p$down) / length(p$down),
-    0
-  ))
-  sizes <- lapply(places, lengths)
-  own <- function(g, critical) {
-    a <- value[g]
-    k <- sizes[[g]]
-    by_logit <- c(a, a)
-    if (a > 0 && a < 1 && variance[g] > 0) {
-      q <- -stats::qt(stats::pnorm(-critical), min(k) - 1)
-      by_logit <- stats::plogis(stats::qlogis(a) + c(-1, 1) * q * sqrt(variance[g]) / (a * (1 - a)))
-    }
-    m <- sum(k) / 2 - 1
-    spread <- function(t) {
-      sqrt(t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / prod(k))
-    }
-    beyond <- function(t) abs(a - t) - critical * spread(t)
-    end <- function(side) {
-      if (a == side || beyond(side) <= 0) {
-        return(side)
-      }
-      stats::uniroot(beyond, sort(c(a, side)), tol = 1e-14)$root
-    }
-    c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
+# Areas, regressions or parts of the Brier score of every group; `rest`: also of all others of each.
+values_of_risks <- function(metric, y, score, place, count, weight, cluster, rest) {
+  rows <- rows_of_groups(y, score, place, count, weight, cluster, rest)
+  if (metric == "auc") {
+    area_values(rows, count)
+  } else if (metric %in% BRIER_PARTS) {
+    part_values(rows, metric, count)
+  } else {
+    regression_values(rows, metric, count)
   }
-  small <- vapply(sizes, min, 0L) < FEWEST_OF_LABEL
-  mover_values(
-    value,
-    variance,
-    vapply(rows, nrow, 0L),
-    small,
-    own,
-    "logit DeLong and Newcombe (MOVER)"
-  )
 }
 
 FEWEST_OF_LABEL <- 10
 
-# Slope, or intercept with the slope 1, of glm(y ~ qlogis(score), binomial).
-regression_values <- function(rows, metric) {
+# Slope, or intercept with the slope 1, of glm(y ~ qlogis(score), binomial). Of rows with weights or
+# in clusters the jackknife over these, one step of Newton each: d = (H - H_u)^-1 s_u.
+regression_values <- function(rows, metric, count = length(rows)) {
+  designed <- !is.null(rows[[1L]]$w) || !is.null(rows[[1L]]$unit)
   fits <- lapply(rows, function(r) {
-    x <- stats::qlogis(r$score)
-    model <- if (metric == "calibration_slope") r$y ~ x else r$y ~ offset(x)
-    found <- summary(stats::glm(
+    r$w <- weights_of(r)
+    r$x <- stats::qlogis(r$score)
+    r <- r[r$w > 0, ]
+    model <- if (metric == "calibration_slope") y ~ x else y ~ offset(x)
+    family <- if (designed) stats::quasibinomial() else stats::binomial()
+    fit <- stats::glm(
       model,
-      stats::binomial(),
+      family,
+      r,
+      weights = r$w / mean(r$w),
       epsilon = 1e-14,
       maxit = 100
-    ))$coefficients
-    found[nrow(found), 1:2]
+    )
+    if (!designed) {
+      found <- summary(fit)$coefficients
+      return(c(found[nrow(found), 1:2], Inf))
+    }
+    x <- stats::model.matrix(fit)
+    p <- stats::fitted(fit)
+    w <- r$w / mean(r$w)
+    unit <- if (is.null(r$unit)) seq_len(nrow(r)) else as.integer(factor(r$unit))
+    whole <- crossprod(x, w * p * (1 - p) * x)
+    moved <- vapply(
+      split(seq_along(unit), unit),
+      function(here) {
+        part <- x[here, , drop = FALSE]
+        own <- crossprod(part, (w * p * (1 - p))[here] * part)
+        step <- solve(whole - own, crossprod(part, (w * (r$y - p))[here]))
+        step[nrow(step)]
+      },
+      0
+    )
+    n <- length(moved)
+    sizes <- as.vector(tapply(w, unit, sum))
+    c(
+      stats::coef(fit)[[ncol(x)]],
+      sqrt((n - 1) / n * sum(moved^2)),
+      max(min(kish(sizes) - ncol(x), kish(moved^2)), 1)
+    )
   })
   value <- unname(vapply(fits, `[[`, 0, 1L))
   error <- unname(vapply(fits, `[[`, 0, 2L))
-  small <- vapply(rows, function(r) min(sum(r$y == 1), sum(r$y == 0)), 0) < FEWEST_OF_LABEL
-  own <- function(g, critical) value[g] + c(-1, 1) * critical * error[g]
-  mover_values(value, error^2, vapply(rows, nrow, 0L), small, own, "logistic regression, Wald")
+  df <- unname(vapply(fits, `[[`, 0, 3L))
+  small <- vapply(rows, fewest_of_label, 0) < FEWEST_OF_LABEL
+  own <- function(g, critical) {
+    q <- if (is.finite(df[g])) -stats::qt(stats::pnorm(-critical), df[g]) else critical
+    value[g] + c(-1, 1) * q * error[g]
+  }
+  method <- if (designed) {
+    "weighted logistic regression, jackknife"
+  } else {
+    "logistic regression, Wald"
+  }
+  mover_values(value, error^2, vapply(rows, nrow, 0L), small, own, method, count)
 }
 
-# Values whose contrasts come from the limits of both groups.
-mover_values <- function(value, variance, n, small, own, method) {
+# Rows of the rarer label; clusters that have some.
+fewest_of_label <- function(r) {
+  units <- if (is.null(r$unit)) seq_len(nrow(r)) else r$unit
+  min(vapply(0:1, function(label) length(unique(units[r$y == label])), 0L)) + 0
+}
+
+# Values whose contrasts come from the limits of both groups. Behind the first `count`, which are
+# groups, all others of each; `with_all`: what compares a group with all rows.
+mover_values <- function(
+  value,
+  variance,
+  n,
+  small,
+  own,
+  method,
+  count = length(value),
+  with_all = NULL
+) {
   against <- function(g, reference, ratio) {
+    if (reference == -2L) {
+      return(with_all(g, ratio))
+    }
+    if (reference == -1L) {
+      reference <- count + g
+    }
     scale <- if (ratio) log else identity
     contrast <- if (!small[g] && !small[reference]) {
       mover_of_two(

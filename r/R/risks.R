@@ -24,8 +24,8 @@
 #' @param contrast `"difference"` or `"ratio"`, the latter not of what can be 0 or negative.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
-#' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows, of losses, balance,
-#'   calibration in the large and rates along cut-offs; `"overall"`, all rows, of these but rates.
+#' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
+#'   its own among them, of `fs_scores` but for the parts of the Brier score.
 #' @param strata Confounder, for losses, balance and calibration in the large, as in [fs_means()].
 #' @param n_resamples Draws of labels that test equal curves.
 #'
@@ -89,6 +89,8 @@ fs_calibration <- function(
   confidence_level = 0.95,
   simultaneous = "none",
   adjust = "holm",
+  sample_weight = NULL,
+  cluster = NULL,
   pos_label = 1,
   missing = "raise",
   n_resamples = 999,
@@ -155,12 +157,20 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments[intersect(names(arguments), names_of_columns)],
     arguments$missing
   )
-  has_pooled <- metric %in% MEANS_OF_SCORES
+  has_overall <- metric %in% c("auc", MEANS_OF_SCORES, "net_benefit", RATES_ALONG)
   kind <- choice_of(
     arguments$comparisons,
     "comparisons",
-    c("reference", "all", if (has_pooled) POOLED, if (metric %in% RATES_ALONG) "rest")
+    c("reference", "all", if (has_overall) POOLED else "rest")
   )
+  if (
+    kind %in%
+      POOLED &&
+      arguments$simultaneous == "max-z" &&
+      !metric %in% c(MEANS_OF_SCORES, "net_benefit", "isotonic_calibration", RATES_ALONG)
+  ) {
+    stop_argument("simultaneous", "\"max-z\" beside pooled rows", "\"bonferroni\"")
+  }
   if (kind %in% POOLED && !is.null(arguments$reference)) {
     stop_argument("reference", "a group", "NULL: each group is compared with pooled rows")
   }
@@ -193,13 +203,16 @@ risk_table <- function(metric, arguments, cutoffs) {
     kind,
     if (!metric %in% MEANS_OF_SCORES) metric
   )
-  is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
-  if (is_weighted && !metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
-    stop_argument(
-      "sample_weight",
-      paste("weights or clusters with", metric),
-      "rows of equal weight"
-    )
+  if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
+    input$weight <- weights_that_count(input$weight, scene$grouping$labels, kind)
+    is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
+    if (is_weighted && metric %in% c(BRIER_PARTS, "isotonic_calibration")) {
+      stop_argument(
+        "sample_weight",
+        paste("weights or clusters with", metric),
+        "rows of equal weight"
+      )
+    }
   }
   limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
   groups <- scene$grouping$groups
@@ -237,15 +250,19 @@ risk_table <- function(metric, arguments, cutoffs) {
       input$cluster
     )
   } else {
-    rows <- split(data.frame(y = y, score = score), factor(place, seq_along(groups)))
-    values <- if (metric == "auc") {
-      area_values(rows)
-    } else if (metric %in% BRIER_PARTS) {
-      part_values(rows, metric)
-    } else if (metric %in% MEANS_OF_SCORES) {
+    values <- if (metric %in% MEANS_OF_SCORES) {
       mean_values(moments_of_score(metric, y, score, place, length(groups), input))
     } else {
-      regression_values(rows, metric)
+      values_of_risks(
+        metric,
+        y,
+        score,
+        place,
+        length(groups),
+        input$weight,
+        input$cluster,
+        kind == "rest"
+      )
     }
     blocks <- list(list(
       cutoff = NULL,
@@ -301,18 +318,31 @@ risk_table <- function(metric, arguments, cutoffs) {
   }
   table <- with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
   if (metric == "isotonic_calibration") {
-    rows <- split(data.frame(y = y, score = score), factor(place, seq_along(groups)))
+    rows <- rows_of_groups(y, score, place, length(groups), rest = kind == "rest")
     tests <- with_seed(
       arguments$seed,
       lapply(seq_len(nrow(scene$pairs)), function(k) {
         pair <- scene$pairs[k, ]
-        found <- equal_curves(rows[[pair[1L]]], rows[[pair[2L]]], arguments$n_resamples)
-        data.frame(group = groups[pair[1L]], reference = groups[pair[2L]], found)
+        second <- if (kind == "rest") length(groups) + pair[1L] else pair[2L]
+        found <- equal_curves(rows[[pair[1L]]], rows[[second]], arguments$n_resamples)
+        reference <- if (kind == "rest") "the rest" else groups[pair[2L]]
+        data.frame(group = groups[pair[1L]], reference = reference, found)
       })
     )
     attr(table, "equality") <- do.call(rbind, tests)
   }
   table
+}
+
+# The weights, NULL where they change no comparison: equal within every group, where groups are pooled
+# in all of them.
+weights_that_count <- function(weight, labels, kind) {
+  if (is.null(weight)) {
+    return(NULL)
+  }
+  among <- if (kind %in% POOLED) rep("all", length(weight)) else labels
+  spread <- vapply(split(weight, among), function(w) diff(range(w)) / mean(w), 0)
+  if (all(is.finite(spread)) && max(spread) < 1e-7) NULL else weight
 }
 
 # The number per row that a metric is the mean of, and the rows that it is over.
@@ -435,7 +465,7 @@ limits_apart <- function(values, limits_of) {
 
 # Curves of all groups at a score; differences by MOVER of the bands, each at the error of one of
 # `n_pairs`.
-band_values <- function(risks, bands, score, n_pairs) {
+band_values <- function(risks, bands, score, n_pairs, count) {
   value <- vapply(
     risks,
     function(r) {
@@ -449,6 +479,9 @@ band_values <- function(risks, bands, score, n_pairs) {
   )
   own <- function(g, critical) bands[[g]](score, stats::pnorm(-critical))
   against <- function(g, reference, ratio) {
+    if (reference == -1L) {
+      reference <- count + g
+    }
     contrast <- mover_of_two(value[c(g, reference)], function(k, critical) {
       bands[[c(g, reference)[k]]](score, stats::pnorm(-critical) / n_pairs)
     })
@@ -556,7 +589,7 @@ equal_curves <- function(one, zero, resamples) {
 # S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate,
 # differences about the middle of both; and y(1 - y) by Wilson's limits of the mean, differences by
 # the one's limit less the other's.
-part_values <- function(rows, metric) {
+part_values <- function(rows, metric, count = length(rows)) {
   parts <- lapply(rows, function(r) {
     counted <- counted_risks(r)
     if (metric == "uncertainty") {
@@ -582,6 +615,9 @@ part_values <- function(rows, metric) {
   small <- vapply(rows, function(r) min(sum(r$y == 1), sum(r$y == 0)), 0) < FEWEST_OF_LABEL
   own <- function(g, critical) if (small[g]) c(NaN, NaN) else parts[[g]]$own(critical)
   against <- function(g, reference, ratio) {
+    if (reference == -1L) {
+      reference <- count + g
+    }
     both <- c(g, reference)
     contrast <- NULL
     if (!any(small[both])) {
@@ -704,16 +740,14 @@ curve_rows <- function(
 ) {
   isotonic <- metric == "isotonic_calibration"
   if (isotonic) {
-    risks <- unname(lapply(
-      split(data.frame(y = y, score = score), factor(place, seq_len(count))),
-      counted_risks
-    ))
+    rows <- rows_of_groups(y, score, place, count, rest = any(pairs[, 2L] == -1))
+    risks <- unname(lapply(rows, counted_risks))
     bands <- lapply(risks, honest_band, length(cutoffs))
   }
   family <- pairs[rep(seq_len(nrow(pairs)), length(cutoffs)), , drop = FALSE]
   lapply(cutoffs, function(cutoff) {
     values <- if (isotonic) {
-      band_values(risks, bands, cutoff, nrow(pairs))
+      band_values(risks, bands, cutoff, nrow(pairs), count)
     } else {
       benefit <- (score >= cutoff) * ifelse(y == 1, 1, -cutoff / (1 - cutoff))
       mean_values(number_moments(benefit, place, count, weight, cluster))
@@ -742,8 +776,9 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
   contrast <- arguments$contrast
   name <- paste0(rate, "_", contrast, "_by_", by)
   pooled <- any(scene$pairs > length(scene$grouping$groups))
+  comparisons <- if (pooled) arguments$comparisons else "reference"
   of <- lapply(cutoffs, function(cutoff) {
-    rate_at_cutoff(rate, input, scene$grouping, cutoff, pooled)
+    rate_at_cutoff(rate, input, scene$grouping, cutoff, comparisons, options$confidence_level)
   })
   options$margin <- arguments$margin
   options$threshold <- arguments$threshold
@@ -771,7 +806,8 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
           "score",
           options,
           !is.null(input$cluster),
-          critical
+          critical,
+          of[[at]]$everybody
         )
         row$cutoff <- cutoffs[at]
         row
@@ -786,7 +822,7 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
 # The pairs of rates along cut-offs: behind the groups stand all others of each.
 pairs_with_rest <- function(scene, kind) {
   count <- length(scene$grouping$groups)
-  if (kind == "rest") cbind(seq_len(count), count + seq_len(count)) else scene$pairs
+  if (kind %in% POOLED) cbind(seq_len(count), count + seq_len(count)) else scene$pairs
 }
 
 # Shares of each group that cut-offs at quantiles of all rows select; cut-offs are taken as given.
@@ -832,14 +868,19 @@ quantiles_of_all <- function(x, orders) {
   at[pmin(findInterval(orders - 1e-12, share, left.open = TRUE) + 1L, length(at))]
 }
 
-rate_at_cutoff <- function(rate, input, grouping, cutoff, pooled = FALSE) {
+rate_at_cutoff <- function(rate, input, grouping, cutoff, comparisons, level) {
   input$y_pred <- as.integer(input$score >= cutoff)
-  cells <- audit_cells(input, grouping, if (pooled) "rest" else "reference")
-  if (pooled) {
+  cells <- audit_cells(input, grouping, comparisons)
+  everybody <- NULL
+  if (comparisons == "overall") {
+    everybody <- everybody_of(cells, as_metric(rate, ncol(cells$totals)), level)
+  }
+  if (comparisons %in% POOLED) {
     cells <- compared_cells(beside_rest(cells))
   }
   list(
     cells = cells,
+    everybody = everybody,
     values = cell_metric(
       cells$totals,
       as_metric(rate, ncol(cells$totals)),
@@ -905,7 +946,8 @@ crosscheck_rate_curve <- function(
   level,
   limit,
   weight = NULL,
-  cluster = NULL
+  cluster = NULL,
+  comparisons = "reference"
 ) {
   input <- list(
     y_true = y,
@@ -915,8 +957,9 @@ crosscheck_rate_curve <- function(
     cluster = if (!is.null(cluster)) as.integer(factor(cluster))
   )
   grouping <- list(groups = groups, labels = group)
-  pooled <- any(second > length(groups))
-  of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, grouping, cutoff, pooled))
+  of <- lapply(cutoffs, function(cutoff) {
+    rate_at_cutoff(rate, input, grouping, cutoff, comparisons, level)
+  })
   critical <- critical_values(
     lapply(of, `[[`, "values"),
     of[[1L]]$cells,
@@ -938,14 +981,15 @@ crosscheck_rate_curve <- function(
       exact[row],
       critical,
       limit,
-      level
+      level,
+      of[[at]]$everybody
     )
     found[c("value_low", "value_high")] <- own_interval(values, first[k], level)
-    found[c("value_reference_low", "value_reference_high")] <- own_interval(
-      values,
-      second[k],
-      level
-    )
+    found[c("value_reference_low", "value_reference_high")] <- if (comparisons == "overall") {
+      of[[at]]$everybody$own[1L, ]
+    } else {
+      own_interval(values, second[k], level)
+    }
     found
   }))
 }
@@ -974,8 +1018,10 @@ own_interval <- function(values, g, level) {
 
 # Tests of equal curves of all pairs.
 crosscheck_equal_curves <- function(y, score, group, groups, first, second, resamples) {
-  rows <- split(data.frame(y = y, score = score), factor(group, groups))
+  count <- length(groups)
+  rows <- rows_of_groups(y, score, match(group, groups), count, rest = any(second == -1))
   as_columns(lapply(seq_along(first), function(k) {
-    equal_curves(rows[[first[k]]], rows[[second[k]]], resamples)
+    other <- if (second[k] == -1) count + first[k] else second[k]
+    equal_curves(rows[[first[k]]], rows[[other]], resamples)
   }))
 }

@@ -330,7 +330,7 @@ def _areas(auc: float, spread: float, n: int, m: int, runs: int = 10_000, **abou
         return counts
 
     regime = f"{n} + {m} rows beside 150 + 300, AUC {auc:g}, spread {spread:g}"
-    about = {"claim": "conservative", **about}
+    about = {"claim": "conservative", "version": "2", **about}
     return Cell("means", "scores(metric='auc')", regime, simulate, runs, **about)
 
 

@@ -17,6 +17,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.scores import ScoreCounts
+from fairstats.methods.rates.numbers.areas import LEAST_OF_LABEL
 from fairstats.methods.rates.numbers.contrasts import (
     CentredContrast,
     LimitContrast,
@@ -24,7 +25,6 @@ from fairstats.methods.rates.numbers.contrasts import (
     MoverContrast,
 )
 from fairstats.methods.rates.numbers.cutoffs import CutRows, compare_rates_along
-from fairstats.methods.rates.numbers.scores import LEAST_OF_LABEL
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.hall import Moments
 from fairstats.numerics.means.isotonic import (

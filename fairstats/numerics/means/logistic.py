@@ -2,10 +2,23 @@
 
     logit P(y = 1) = α + β·logit(s),      or with the slope 1:      logit P(y = 1) = α + logit(s),
 
-fitted by statsmodels' `GLM` to counts per score.
+fitted by statsmodels' `GLM` to counts per score, or to rows with weights w.
 A calibrated score has β = 1, and α = 0 in the second.
 
-Reference: Cox (1958), Two further applications of a model for binary regression, Biometrika 45.
+Of rows with weights or clusters the variance is that of the jackknife over the N sampling units u,
+rows or clusters, whose coefficients are found by one step of Newton: with x the regressors, p the
+fitted risks, s_u = Σ w·x·(y − p) and H_u = Σ w·p·(1 − p)·x·xᵀ over the rows of a unit,
+
+    d_u = (H − H_u)⁻¹·s_u,      Var = (N − 1)/N·Σ d_u²,      H = Σ H_u.
+
+Without H_u in the brackets and with N/(N − 1) it is the sandwich of R's `survey::svyglm`, which is
+too small where few units have much weight. Degrees of freedom of Student's t: the smaller of
+Kish's number of units less the coefficients, and (Σ d²)²/Σ d⁴, the number of units that the
+variance rests on.
+
+References: Cox (1958), Two further applications of a model for binary regression, Biometrika 45;
+Bell, McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage
+samples, Survey Methodology 28, 169–181.
 """
 
 from __future__ import annotations
@@ -16,21 +29,46 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
+from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from fairstats.ground.checks import Floats
 
 _MOST_STEPS = 100
 #: A slope or intercept beyond this separates the labels: there is no finite estimate.
 _LARGEST = 50.0
+#: Share of the determinant of the information that must be left without any unit.
+_LEAST_INFORMATION = 1e-9
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """An estimate with its standard error, NaN where the labels are separated."""
+    """An estimate with its standard error, NaN where the labels are separated.
+
+    `df`: degrees of freedom of Student's t; infinite for normal limits.
+    """
 
     estimate: float
     std_error: float
+    df: float = math.inf
+
+
+#: What a regression does not answer.
+_NOTHING = Coefficient(estimate=math.nan, std_error=math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Rows of one group; arrays of shape (k,).
+
+    `scores`: in (0, 1); `labels`: 0 or 1; `weights`: 0 or above; `unit`: the cluster of each, None
+    where rows are independent.
+    """
+
+    scores: Floats
+    labels: Floats
+    weights: Floats
+    unit: NDArray[np.intp] | None = None
 
 
 def calibration_slope(scores: Floats, negatives: Any, positives: Any) -> Coefficient:
@@ -44,17 +82,83 @@ def calibration_intercept(scores: Floats, negatives: Any, positives: Any) -> Coe
     return _fit(np.ones((scores.size, 1)), logit(scores), negatives, positives)
 
 
+def weighted_slope(rows: WeightedRows) -> Coefficient:
+    """β of rows with weights or clusters."""
+    design = np.column_stack([np.ones(rows.scores.size), logit(rows.scores)])
+    return _fit_weighted(design, np.zeros(rows.scores.size), rows)
+
+
+def weighted_intercept(rows: WeightedRows) -> Coefficient:
+    """α with the slope 1, of rows with weights or clusters."""
+    return _fit_weighted(np.ones((rows.scores.size, 1)), logit(rows.scores), rows)
+
+
 def _fit(design: Floats, offset: Floats, negatives: Any, positives: Any) -> Coefficient:
     """The last coefficient."""
+    rows = np.column_stack([positives, negatives]).astype(np.float64)
+    used = rows.sum(axis=1) > 0
+    fitted = _fit_model(rows[used], design[used], offset[used])
+    if fitted is None:
+        return _NOTHING
+    return Coefficient(estimate=float(fitted.params[-1]), std_error=float(fitted.bse[-1]))
+
+
+def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coefficient:
+    """The last coefficient, with the standard error of the jackknife."""
+    used = rows.weights > 0
+    if not used.any():
+        return _NOTHING
+    regressors = design[used]
+    # their scale changes nothing but the digits of the fit
+    weights = rows.weights[used] / rows.weights[used].mean()
+    labels = rows.labels[used]
+    fitted = _fit_model(labels, regressors, offset[used], weights)
+    if fitted is None:
+        return _NOTHING
+    unit = np.arange(labels.size)
+    if rows.unit is not None:
+        unit = np.unique(rows.unit[used], return_inverse=True)[1]
+    unit_weights = np.bincount(unit, weights)
+    n_units = unit_weights.size
+    risks = expit(regressors @ fitted.params + offset[used])
+    of_rows = (weights * (labels - risks))[:, None] * regressors
+    in_rows = weights * risks * (1 - risks)
+    n_columns = regressors.shape[1]
+    scores = np.empty((n_units, n_columns))
+    information = np.empty((n_units, n_columns, n_columns))
+    for row in range(n_columns):
+        scores[:, row] = np.bincount(unit, of_rows[:, row], n_units)
+        for column in range(n_columns):
+            products = in_rows * regressors[:, row] * regressors[:, column]
+            information[:, row, column] = np.bincount(unit, products, n_units)
+    total = information.sum(axis=0)
+    left_over = total - information
+    shares_left = np.linalg.det(left_over) / np.linalg.det(total)
+    if shares_left.min() < _LEAST_INFORMATION:
+        return _NOTHING
+    steps = np.linalg.solve(left_over, scores[:, :, None])[:, -1, 0]
+    effective_units = float(unit_weights.sum()) ** 2 / float(unit_weights @ unit_weights)
+    squares = steps**2
+    if not squares.any():
+        return _NOTHING
+    units_of_variance = float(squares.sum()) ** 2 / float(squares @ squares)
+    return Coefficient(
+        estimate=float(fitted.params[-1]),
+        std_error=math.sqrt((n_units - 1) / n_units * float(squares.sum())),
+        df=max(min(effective_units - n_columns, units_of_variance), 1.0),
+    )
+
+
+def _fit_model(labels: Floats, design: Floats, offset: Floats, weights: Any = None) -> Any:
+    """The fitted regression; None where there is none, or it separates the labels."""
     import statsmodels.api as sm
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
-    rows = np.column_stack([positives, negatives]).astype(np.float64)
-    used = rows.sum(axis=1) > 0
-    nothing = Coefficient(estimate=math.nan, std_error=math.nan)
-    if np.linalg.matrix_rank(design[used]) < design.shape[1]:
-        return nothing
-    model = sm.GLM(rows[used], design[used], family=sm.families.Binomial(), offset=offset[used])
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        return None
+    model = sm.GLM(
+        labels, design, family=sm.families.Binomial(), offset=offset, freq_weights=weights
+    )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # what these warn of is answered: no coefficient
         warnings.simplefilter("ignore", PerfectSeparationWarning)
@@ -62,5 +166,5 @@ def _fit(design: Floats, offset: Floats, negatives: Any, positives: Any) -> Coef
         fitted = model.fit(maxiter=_MOST_STEPS, tol=1e-12)
     is_separated = np.abs(fitted.params).max() > _LARGEST
     if is_separated or not fitted.converged or not np.isfinite(fitted.bse[-1]):
-        return nothing
-    return Coefficient(estimate=float(fitted.params[-1]), std_error=float(fitted.bse[-1]))
+        return None
+    return fitted

@@ -11,6 +11,9 @@ McNeil for exponential laws (Newcombe's method 5), which has a width where score
 labels. Either alone errs with ten rows of a label: the first for A near 1 (.13 at a nominal .05
 beside 200 of the other label), the second where the labels' scores spread unequally (.11).
 
+Under weights n₁ and n₀ are Kish's (Σ w)²/Σ w² and both limits have Student's t; rows in clusters:
+`fairstats.numerics.means.placements`.
+
 References: DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44, 837–845; Newcombe (2006),
 Statistics in Medicine 25, 559–573.
 """
@@ -33,12 +36,17 @@ _STEPS = 40
 
 @dataclass(frozen=True, eq=False)
 class Areas:
-    """AUCs with DeLong's variance and the rows behind them: arrays that broadcast."""
+    """AUCs with DeLong's variance and the rows behind them: arrays that broadcast.
+
+    `positives`, `negatives`: rows of each label, under weights and clusters effective ones, which
+    then have `df` degrees of freedom.
+    """
 
     area: Numbers
     variance: Numbers
     positives: Numbers
     negatives: Numbers
+    df: Numbers | None = None
 
 
 def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Areas:
@@ -56,18 +64,27 @@ def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -
 
 def area_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Limits of the AUC, each at the one-sided level Φ(z), z ≥ 0."""
-    by_logit = _logit_limits(areas, z)
-    by_score = _score_limits(areas, z)
+    if areas.df is None:
+        by_logit = _logit_limits(areas, as_student(z, _rarer_label(areas)))
+        by_score = _score_limits(areas, z)
+    else:
+        quantile = as_student(z, areas.df)
+        by_logit = _logit_limits(areas, quantile)
+        by_score = _score_limits(areas, quantile)
     return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
 
 
-def _logit_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
+def _rarer_label(areas: Areas) -> Numbers:
+    """Degrees of freedom: the rarer label's rows less 1."""
+    return np.minimum(areas.positives, areas.negatives) - 1
+
+
+def _logit_limits(areas: Areas, quantile: Numbers) -> tuple[Numbers, Numbers]:
     """Logit A ± t·√Var/(A(1 − A)); A itself where it has no variance."""
     area = np.asarray(areas.area, dtype=np.float64)
     has_spread = (area > 0) & (area < 1) & (np.asarray(areas.variance) > 0)
     inner = np.where(has_spread, area, 0.5)
-    df = np.minimum(areas.positives, areas.negatives) - 1
-    reach = as_student(z, df) * np.sqrt(areas.variance) / (inner * (1 - inner))
+    reach = quantile * np.sqrt(areas.variance) / (inner * (1 - inner))
     centre = logit(inner)
     return (
         np.where(has_spread, expit(centre - reach), area),
@@ -82,16 +99,23 @@ def _score_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     def excess(value: Numbers) -> Numbers:
         return (area - value) ** 2 - z**2 * _exponential_variance(value, areas)
 
-    return _find_end(excess, area, 0.0), _find_end(excess, area, 1.0)
+    # an area of 0 or 1 is a root itself: half the way to the other, of the first order, is not
+    mean_rows = (areas.positives + areas.negatives) / 2 - 1
+    first_order = z**2 * (1 + mean_rows / 2) / (areas.positives * areas.negatives)
+    step = np.minimum(first_order, 1.0) / 2
+    inside = np.where(area == 0, step, np.where(area == 1, 1 - step, area))
+    low = np.where(area == 0, 0.0, _find_end(excess, inside, 0.0))
+    high = np.where(area == 1, 1.0, _find_end(excess, inside, 1.0))
+    return low, high
 
 
-def _find_end(excess: Callable[[Numbers], Numbers], area: Numbers, outer: float) -> Numbers:
-    """The root of `excess` between the area, where it is not above 0, and an end of [0, 1]."""
-    inside = area * 1.0
-    outside = np.full_like(area, outer)
+def _find_end(excess: Callable[[Numbers], Numbers], inside: Numbers, outer: float) -> Numbers:
+    """The root of `excess` between a point where it is not above 0 and an end of [0, 1]."""
+    inside = inside * 1.0
+    outside = np.full_like(inside, outer)
     excess_inside = excess(inside)
     excess_outside = excess(outside)
-    side = np.zeros_like(area)
+    side = np.zeros_like(inside)
     for _ in range(_STEPS):
         rise = excess_outside - excess_inside
         share = np.where(rise > 0, -excess_inside / np.where(rise > 0, rise, 1.0), 0.0)
@@ -108,7 +132,7 @@ def _find_end(excess: Callable[[Numbers], Numbers], area: Numbers, outer: float)
         inside = np.where(is_rejected, inside, middle)
         excess_inside = np.where(is_rejected, excess_inside, excess_middle)
         side = np.where(is_rejected, 1.0, -1.0)
-    return np.where(area == outer, area, inside)
+    return inside
 
 
 def _exponential_variance(area: Numbers, areas: Areas) -> Numbers:

@@ -9,10 +9,16 @@ import numpy as np
 
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
-from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT, REST_OF_ROWS
+from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT
 from fairstats.methods.rates.numbers.isotonic import ISOTONIC
+from fairstats.methods.rates.setup import POOLED
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
-from fairstats.report.crosscheck.numbers import VALUES, compare_row_of_numbers
+from fairstats.report.crosscheck.numbers import (
+    PLACES_OF_POOLED,
+    VALUES,
+    compare_row_of_numbers,
+    design_of_rows,
+)
 from fairstats.report.crosscheck.rates import adjusted, compare_row_of_rates, method_in_r
 
 _TWIN = "crosscheck_curves"
@@ -60,21 +66,9 @@ def _columns_for_r(result: Any, bench: Bench) -> tuple[tuple[Any, ...], dict[str
     # shares of rows need no labels, and rows up to a cut-off are those from its negative on
     label = np.zeros(score.size) if by_quantile else numbers[0]
     sign = 1.0 if result.larger_is_better else -1.0
-    design: dict[str, Any] = {}
-    for argument, name, has_one in (
-        ("sample_weight", "weight", result.moments.weighted),
-        ("cluster", "cluster", result.moments.clustered),
-    ):
-        if not has_one:
-            continue
-        column = bench.given(argument)
-        if column is None:
-            return None
-        values = np.asarray(column[0])
-        if name == "weight":
-            design[name] = values.astype(np.float64)
-        else:
-            design[name] = [str(value) for value in values.tolist()]
+    design = design_of_rows(result, bench)
+    if design is None:
+        return None
     return (
         np.asarray(label, dtype=np.float64),
         sign * score,
@@ -90,7 +84,9 @@ def _positions(result: Any) -> tuple[list[int], list[int]]:
     groups = result.moments.groups
     pairs = result.pairs()
     first = [groups.index(pair[0]) + 1 for pair in pairs]
-    if result.settings.comparisons == REST_OF_ROWS:
+    if result.settings.comparisons in POOLED:
+        if not result.rate:
+            return first, [PLACES_OF_POOLED[pair[1]] for pair in pairs]
         # behind the groups stand all others of each
         return first, [len(groups) + position for position in first]
     second = [groups.index(pair[1]) + 1 for pair in pairs]
@@ -135,6 +131,7 @@ def _compare_rates(
         settings.confidence_level,
         settings.limit,
         **design,
+        comparisons=settings.comparisons,
     )
     for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
         place = bench.place_of(comparison)

@@ -19,12 +19,12 @@ from fairstats.methods.rates.numbers.decomposition import (
     encode_circumstances,
 )
 from fairstats.methods.rates.numbers.isotonic import BAND_METHOD, BRIER_PARTS
+from fairstats.methods.rates.numbers.regressions import CALIBRATIONS
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
     NumberDifferenceResult,
     NumberRatioResult,
 )
-from fairstats.methods.rates.numbers.scores import CALIBRATIONS
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
 from fairstats.methods.rates.numbers.stratified import (
     ROOTS,
@@ -46,6 +46,7 @@ _TWIN_OF_DRAWN = "crosscheck_smooth"
 _N_PARTS = 3
 #: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
 _ROOT = 1e-7
+_NEAR_ZERO = 1e-8
 #: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
 _HALVED = 1e-6
 VALUES = (
@@ -83,7 +84,7 @@ _OVER_STRATA = (
 _NEEDS_ROWS = "quantiles, areas and regressions need every row"
 _NEEDS_FUNCTION = "a metric that is a function is known to Python only"
 #: Positions, in R, of what is no group.
-_PLACES = {REST: -1, OVERALL: -2}
+PLACES_OF_POOLED = {REST: -1, OVERALL: -2}
 
 
 def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) -> Iterator[Check]:
@@ -101,7 +102,8 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
             yield place.needs_data("estimate", comparison.estimate, reason)
         yield from adjusted(result, bench)
         return
-    answer = bench.call(twin, *arguments, **_choices_for_r(result))
+    design = design_of_rows(result, bench) if twin == _TWIN_OF_RISKS else {}
+    answer = bench.call(twin, *arguments, **_choices_for_r(result), **(design or {}))
     joint_rows = rows_of(answer)
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
         yield from compare_row_of_numbers(comparison, row, result, twin, bench)
@@ -287,7 +289,7 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
         return _moments_for_r(result.moments, result.column)
     numbers_needed = ("y",) if twin == _TWIN_OF_QUANTILES else ("y_true", "score")
     columns = bench.given(*numbers_needed, "sensitive_features")
-    if columns is None:
+    if columns is None or (twin == _TWIN_OF_RISKS and design_of_rows(result, bench) is None):
         return None
     *numbers_given, group = columns
     rows = (
@@ -298,6 +300,26 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
     if twin == _TWIN_OF_QUANTILES:
         return (*rows, result.order)
     return (result.metric, *rows)
+
+
+def design_of_rows(result: Any, bench: Bench) -> dict[str, Any] | None:
+    """Weights and clusters of the rows, where they have some; None where these were not given."""
+    design: dict[str, Any] = {}
+    for argument, name, has_one in (
+        ("sample_weight", "weight", result.moments.weighted),
+        ("cluster", "cluster", result.moments.clustered),
+    ):
+        if not has_one:
+            continue
+        column = bench.given(argument)
+        if column is None:
+            return None
+        values = np.asarray(column[0])
+        if name == "weight":
+            design[name] = values.astype(np.float64)
+        else:
+            design[name] = [str(value) for value in values.tolist()]
+    return design
 
 
 def _moments_for_r(moments: MomentCounts, name: str) -> tuple[Any, ...]:
@@ -320,7 +342,7 @@ def _choices_for_r(result: Any) -> dict[str, Any]:
     rows = result.comparisons
     second_of = {name: place for place, name in enumerate(groups, start=1)}
     if settings.comparisons in ("rest", "overall"):
-        second_of = _PLACES
+        second_of = PLACES_OF_POOLED
     first = [groups.index(comparison.group) + 1 for comparison in rows]
     second = [second_of[comparison.reference] for comparison in rows]
     family = list(zip(first, second, strict=True))
@@ -359,7 +381,13 @@ def compare_row_of_numbers(
     if not comparison.tests:
         return
     lines = (*_ESTIMATE, *_INTERVALS[result.settings.alternative], *_BOUNDS)
-    yield from place.compare_all(lines, comparison, row, twin)
+    # areas and coefficients have no unit: a limit near 0 is compared with their own size
+    absolute = _NEAR_ZERO if twin == _TWIN_OF_RISKS else 0.0
+    # and coefficients are the ends of two searches
+    of_search = _HALVED if result.metric in CALIBRATIONS else 0.0
+    yield from place.compare_all(
+        lines, comparison, row, twin, absolute=absolute, relative=of_search
+    )
     relative = _ROOT if _twin_of(result) == _TWIN else _HALVED
     if comparison.method == BAND_METHOD:
         relative = _HALVED

@@ -27,6 +27,7 @@ from fairstats.methods.rates.numbers.isotonic import (
 )
 from fairstats.methods.rates.numbers.result import HALL
 from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.setup import POOLED
 from fairstats.report import questions
 from fairstats.report.contents import Section
 from fairstats.report.crosscheck import curves
@@ -59,23 +60,23 @@ def run_risks(inputs: AuditInput) -> list[Result]:
     settings = Inference(
         confidence_level=audited.confidence_level,
         adjust=audited.adjust,
-        comparisons=audited._comparisons_among("all"),
+        comparisons=audited._comparisons_among("all", *POOLED),
         margin=audited.margin,
     )
     results: list[Result] = []
     if rows.counts is not None:
         n_resamples = audited.n_resamples or _DRAWS
+        # a curve of everybody depends on those of its groups
+        of_curves = replace(settings, comparisons=audited._comparisons_among("all", REST_OF_ROWS))
         results.append(
             compare_isotonic(
-                rows.counts, None, settings, inputs.reference, n_resamples, audited.seed
+                rows.counts, None, of_curves, inputs.reference, n_resamples, audited.seed
             )
         )
     results.append(compare_net_benefits(rows, None, settings, inputs.reference))
-    # rates are compared with all other rows, too, where that is asked for
-    of_rates = replace(settings, comparisons=audited._comparisons_among("all", REST_OF_ROWS))
     for rate in _SHOWN:
         results.append(
-            compare_rates_along(rows, rate, None, of_rates, inputs.reference, ratio=False)
+            compare_rates_along(rows, rate, None, settings, inputs.reference, ratio=False)
         )
     return results
 

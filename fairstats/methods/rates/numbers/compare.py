@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.groups import find_reference
@@ -308,10 +309,10 @@ def compare_numbers(
     )
     chosen_by_data = reference_rule == "highest" and settings.comparisons == "reference"
     settings = replace(settings, method=values.method, reference_rule=reference_rule)
-    pairs_shown = _pairs_of(settings.comparisons, len(groups), reference_index)
+    pairs_shown = pairs_of(settings.comparisons, len(groups), reference_index)
     pairs_possible = pairs_shown
     if chosen_by_data:
-        pairs_possible = _pairs_of("all", len(groups), reference_index)
+        pairs_possible = pairs_of("all", len(groups), reference_index)
 
     levels = (settings.confidence_level, 2 * settings.confidence_level - 1)
     joint_law = None
@@ -360,16 +361,16 @@ def compare_numbers(
 
 
 #: Places of what is no group, in a pair.
-_REST_PLACE = -1
-_ALL_PLACE = -2
+REST_PLACE = -1
+ALL_PLACE = -2
 
 
-def _pairs_of(comparisons: str, n_groups: int, reference: int) -> list[tuple[int, int]]:
+def pairs_of(comparisons: str, n_groups: int, reference: int) -> list[tuple[int, int]]:
     """Positions of groups and of what they are compared with."""
     if comparisons == "rest":
-        return [(group, _REST_PLACE) for group in range(n_groups)]
+        return [(group, REST_PLACE) for group in range(n_groups)]
     if comparisons == "overall":
-        return [(group, _ALL_PLACE) for group in range(n_groups)]
+        return [(group, ALL_PLACE) for group in range(n_groups)]
     return make_pairs(n_groups, reference, comparisons)
 
 
@@ -380,10 +381,10 @@ def _covariance_of_contrasts(
     shares = counts.weights[0] / counts.weights[0].sum()
     coefficients = np.zeros((len(pairs), variances.size))
     for row, (group, reference) in zip(coefficients, pairs, strict=True):
-        if reference == _REST_PLACE:
+        if reference == REST_PLACE:
             row -= shares / (1 - shares[group])
             row[group] = 1.0
-        elif reference == _ALL_PLACE:
+        elif reference == ALL_PLACE:
             row -= shares
             row[group] += 1.0
         else:
@@ -467,6 +468,32 @@ def compare_pair(
     return comparison, decision.evidence
 
 
+def sides_of_rest(
+    values: GroupValues, group_sizes: NDArray[np.int64], z: float, *, ratio: bool
+) -> dict[int, Side]:
+    """All other rows as what each group is compared with.
+
+    `values`: also of all others of each group, behind the groups; `z`: of their own intervals.
+    """
+    n_groups = group_sizes.size
+    sides = {}
+    for group in range(n_groups):
+        rest = n_groups + group
+        contrast = None
+        if not values.why_not(group, ratio=ratio) and not values.why_not(rest, ratio=ratio):
+            contrast = values.contrast(group, rest, ratio=ratio)
+        sides[group] = Side(
+            name=REST,
+            n=int(group_sizes.sum() - group_sizes[group]),
+            value=values.value(rest),
+            interval=values.interval(rest, z),
+            positions=(),
+            contrast=contrast,
+            why_not=values.why_not(rest, ratio=ratio),
+        )
+    return sides
+
+
 def _find_side(
     values: GroupValues,
     counts: MomentCounts,
@@ -496,7 +523,7 @@ def _find_side(
     for place in range(len(counts.groups)):
         if place != group:
             others.append(place)
-    if reference == _REST_PLACE:
+    if reference == REST_PLACE:
         means_of_rest = MeanValues(means.rest_of(group), means.column, means.root)
         contrast = None
         if not refused and not means_of_rest.why_not(1, ratio=ratio):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal
@@ -13,13 +13,13 @@ from fairstats.ground.checks import Floats, check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.lazy import Axes, pd
-from fairstats.ground.multiplicity import make_pairs, normal_quantile
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.progress import each_of
 from fairstats.ground.results import Comparison, HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.compare import level_of_each
-from fairstats.methods.rates.numbers.compare import GroupValues, compare_pair
+from fairstats.methods.rates.numbers.compare import GroupValues, Side, compare_pair, pairs_of
 from fairstats.methods.rates.numbers.result import (
     NumberComparison,
     NumberDifferenceResult,
@@ -27,7 +27,7 @@ from fairstats.methods.rates.numbers.result import (
     NumbersResult,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
-from fairstats.methods.rates.setup import check_groups
+from fairstats.methods.rates.setup import POOLED, check_groups
 from fairstats.plots.figures import difference_along_cutoffs, values_along_cutoffs
 from fairstats.plots.picture import Picture, draw
 
@@ -277,11 +277,15 @@ def _words_of_stretch(stretch: dict[Any, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class CurvePoint:
-    """A cut-off, the values of all groups there, and their moments."""
+    """A cut-off, the values of all groups there, and their moments.
+
+    `pooled`: what each group is compared with where groups are pooled; None by their moments.
+    """
 
     cutoff: float
     values: GroupValues
     counts: MomentCounts
+    pooled: Mapping[int, Side] | None = None
 
 
 def compare_along(
@@ -311,9 +315,9 @@ def compare_along(
     """
     groups = points[0].counts.groups
     check_groups(groups)
-    check_reference_of_curve(reference)
+    check_reference_of_curve(reference, settings.comparisons)
     reference_index, rule = find_reference(groups, reference, sizes=points[0].counts.group_sizes)
-    pairs = make_pairs(len(groups), reference_index, settings.comparisons)
+    pairs = pairs_of(settings.comparisons, len(groups), reference_index)
     adjust = "none" if simultaneous_by_itself else settings.adjust
     settings = replace(settings, method=points[0].values.method, reference_rule=rule, adjust=adjust)
     levels = (settings.confidence_level, 2 * settings.confidence_level - 1)
@@ -327,7 +331,14 @@ def compare_along(
         for pair in pairs:
             compared.append(
                 compare_pair(
-                    point.values, point.counts, pair, settings, levels, metric=metric, ratio=False
+                    point.values,
+                    point.counts,
+                    pair,
+                    settings,
+                    levels,
+                    metric=metric,
+                    ratio=False,
+                    pooled=point.pooled,
                 )
             )
             cutoffs.append(point.cutoff)
@@ -352,8 +363,19 @@ def at_cutoff(comparison: Comparison, cutoff: float, **further: Any) -> CurveCom
     return CurveComparison(**{**values, **further, "cutoff": cutoff})
 
 
-def check_reference_of_curve(reference: Any) -> None:
-    """Raise for a reference that the values would choose: it could be another at every cut-off."""
+def check_reference_of_curve(reference: Any, comparisons: str) -> None:
+    """Raise for a reference that the values would choose, or beside pooled rows.
+
+    The highest could be another group at every cut-off.
+    """
+    check_that(
+        reference is None or comparisons not in POOLED,
+        "reference",
+        reference,
+        "None: each group is compared with "
+        + ("all other rows" if comparisons == "rest" else "all rows"),
+        "leave it out",
+    )
     check_that(
         not (isinstance(reference, str) and reference == "highest"),
         "reference",

@@ -35,8 +35,9 @@ from fairstats.methods.rates.numbers.curves import (
     compare_along,
     z_of_level,
 )
+from fairstats.methods.rates.overall import Everybody
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.setup import beside_rest, without_idle_weights
+from fairstats.methods.rates.setup import POOLED, beside_rest, without_idle_weights
 from fairstats.numerics.means.hall import as_student
 
 #: Rates that have a curve: successes among cases, of the predictions.
@@ -45,8 +46,9 @@ CURVE_RATES = tuple(
 )
 NET_BENEFIT = "net_benefit"
 NET_BENEFIT_TITLE = "Net benefit: difference between groups along thresholds"
-#: Comparisons with all other rows, which rates along cut-offs have, too.
+#: Comparisons with all other rows, and with all rows, which curves have, too.
 REST_OF_ROWS = "rest"
+OVERALL_ROWS = "overall"
 #: End of the name of a comparison at quantiles of all rows.
 BY_QUANTILE = "_by_quantile"
 #: Cut-offs where none are named: quantiles of the scores of all groups.
@@ -78,14 +80,15 @@ class CutRows:
         """Score of every row, or the number in its place."""
         if self.numbers is not None:
             return self.numbers
-        return check_given("score", self._rows().score)
+        return check_given("score", self.required_outcomes().score)
 
     def is_selected(self, numbers: Floats, cutoff: float) -> NDArray[np.bool_]:
         """Which of these numbers a cut-off selects."""
         chosen = numbers >= cutoff if self.larger_is_better else numbers <= cutoff
         return np.asarray(chosen)
 
-    def _rows(self) -> Outcomes:
+    def required_outcomes(self) -> Outcomes:
+        """The rows, where they are there."""
         if self.outcomes is None:
             raise TypeError("neither counts nor rows")
         return self.outcomes
@@ -93,7 +96,7 @@ class CutRows:
     def table(self, cutoff: float) -> ConfusionCounts | SelectionCounts:
         """Confusion counts, without labels counts of rows, of selecting scores from the cut-off on."""
         if self.counts is None:
-            outcomes = self._rows()
+            outcomes = self.required_outcomes()
             predicted = self.is_selected(self.score, cutoff).astype(np.uint8)
             selected_rows = replace(outcomes, y_pred=predicted)
             if outcomes.y_true is None:
@@ -127,7 +130,7 @@ class CutRows:
         """
         harm = cutoff / (1 - cutoff)
         if self.counts is None:
-            outcomes = self._rows()
+            outcomes = self.required_outcomes()
             selected = self.score >= cutoff
             benefit = np.where(outcomes.y_true == 1, 1.0, -harm) * selected
             return MomentCounts._from_outcomes(outcomes, {NET_BENEFIT: benefit})
@@ -250,24 +253,21 @@ def compare_rates_along(
 
     `any_unit`: of numbers that are no scores between 0 and 1, whose cut-offs are taken as they are.
     """
-    check_reference_of_curve(reference)
-    against_rest = settings.comparisons == REST_OF_ROWS
-    check_that(
-        not against_rest or reference is None,
-        "reference",
-        reference,
-        "None: each group is compared with all other rows",
-        "leave it out",
-    )
+    check_reference_of_curve(reference, settings.comparisons)
+    is_pooled = settings.comparisons in POOLED
     if any_unit:
         chosen = np.unique(cutoffs).tolist()
     else:
         chosen = choose_cutoffs(rows, cutoffs).tolist()
     tables = []
+    everybody: list[Everybody] = []
     for cutoff in chosen:
         table: CellCounts = rows.table(cutoff)
-        if against_rest:
-            table = beside_rest(without_idle_weights(table, settings.comparisons))
+        if is_pooled:
+            table = without_idle_weights(table, settings.comparisons)
+            if settings.comparisons == OVERALL_ROWS:
+                everybody.append(Everybody.of(table, RATES[rate], settings.confidence_level))
+            table = beside_rest(table)
         tables.append(table.without_even_weights())
     estimates = [estimate_rate(table, RATES[rate]) for table in tables]
     contrast: Literal["ratio", "difference"] = "ratio" if ratio else "difference"
@@ -277,13 +277,18 @@ def compare_rates_along(
     name = metric_along(rate, contrast)
     metric = replace(metric, name=name, components=(name,) * len(estimates))
     settings = replace(settings, method="score", simultaneous="bonferroni")
-    compared = compare_estimates(metric, tables[0], estimates, settings, reference)
+    compared = compare_estimates(
+        metric, tables[0], estimates, settings, reference, everybody=everybody
+    )
     n_pairs = len(compared.comparisons) // len(chosen)
     comparisons = []
     for place, comparison in enumerate(compared.comparisons):
         at_point = estimates[place // n_pairs]
         group_limits = _own_interval(at_point, comparison.group, settings.confidence_level)
-        of_reference = _own_interval(at_point, comparison.reference, settings.confidence_level)
+        if everybody:
+            of_reference = everybody[place // n_pairs].own_interval
+        else:
+            of_reference = _own_interval(at_point, comparison.reference, settings.confidence_level)
         comparisons.append(
             at_cutoff(
                 comparison,
@@ -346,7 +351,7 @@ def _own_interval(estimates: RateEstimates, group: str, level: float) -> Interva
 def _moments_of_scores(rows: CutRows) -> MomentCounts:
     """Moments of the scores, which the result carries."""
     if rows.counts is None:
-        return MomentCounts._from_outcomes(rows._rows(), {"score": rows.score})
+        return MomentCounts._from_outcomes(rows.required_outcomes(), {"score": rows.score})
     both = rows.counts.counts.sum(axis=1)
     return MomentCounts._from_counted(
         rows.counts.groups, "score", rows.counts.values, both, rows.counts.missing

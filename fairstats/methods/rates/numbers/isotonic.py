@@ -10,11 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_whole
-from fairstats.ground.multiplicity import make_pairs, normal_cdf
+from fairstats.ground.checks import (
+    Floats,
+    SeedOrGenerator,
+    as_generator,
+    check_given,
+    check_whole,
+)
+from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.methods.rates.numbers.areas import label_sizes, names_and_counts
+from fairstats.methods.rates.numbers.compare import pairs_of, sides_of_rest
 from fairstats.methods.rates.numbers.contrasts import (
     CentredContrast,
     LimitContrast,
@@ -26,8 +34,9 @@ from fairstats.methods.rates.numbers.curves import (
     CurveEquality,
     CurvePoint,
     compare_along,
+    z_of_level,
 )
-from fairstats.methods.rates.numbers.cutoffs import CutRows, choose_cutoffs
+from fairstats.methods.rates.numbers.cutoffs import REST_OF_ROWS, CutRows, choose_cutoffs
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.isotonic import (
     CountedRisks,
@@ -48,11 +57,11 @@ ISOTONIC = "isotonic_calibration"
 ISOTONIC_TITLE = "Isotonic calibration: difference of curves between groups"
 
 
-def risks_of(counted: ScoreCounts) -> tuple[CountedRisks, ...]:
-    """Rows of every group at each of its scores."""
+def risks_of(counted: ScoreCounts, *, beside_rest: bool = False) -> tuple[CountedRisks, ...]:
+    """Rows of every group at each of its scores, and of all others of each where asked for."""
+    _, counts = names_and_counts(counted, beside_rest=beside_rest)
     return tuple(
-        CountedRisks.of(counted.values, negatives, positives)
-        for negatives, positives in counted.counts
+        CountedRisks.of(counted.values, negatives, positives) for negatives, positives in counts
     )
 
 
@@ -112,12 +121,12 @@ class PartValues:
         return CentredContrast(centres, *limits, biased=values)
 
 
-def part_values(counted: ScoreCounts, metric: str, notes: tuple[str, ...]) -> PartValues:
-    """A part of the Brier score of all groups; `notes`: on groups with too few rows."""
+def part_values(rows: CutRows, metric: str, *, beside_rest: bool = False) -> PartValues:
+    """A part of the Brier score of all groups, and of all others of each where asked for."""
     estimates = []
     centres = []
     limits: list[Callable[[float], tuple[float, float]]] = []
-    for risks in risks_of(counted):
+    for risks in risks_of(check_given("counts", rows.counts), beside_rest=beside_rest):
         if risks.size < 2:
             estimates.append(math.nan)
             centres.append(math.nan)
@@ -136,7 +145,7 @@ def part_values(counted: ScoreCounts, metric: str, notes: tuple[str, ...]) -> Pa
         estimates=tuple(estimates),
         centres=None if metric == "uncertainty" else tuple(centres),
         limits=tuple(limits),
-        notes=notes,
+        notes=label_sizes(rows, beside_rest=beside_rest).notes(),
     )
 
 
@@ -207,20 +216,24 @@ def compare_isotonic(
     """Differences of the calibration curves at some scores, and tests that they are equal."""
     n_resamples = check_whole("n_resamples", n_resamples, low=99, cure="999, say")
     chosen = choose_cutoffs(CutRows(counts=counted), at, "at")
-    risks = risks_of(counted)
+    beside_rest = settings.comparisons == REST_OF_ROWS
+    names, _ = names_and_counts(counted, beside_rest=beside_rest)
+    risks = risks_of(counted, beside_rest=beside_rest)
     bands = tuple(HonestBand.of(of_group, chosen.size) for of_group in risks)
     n_groups = len(counted.groups)
-    n_pairs = len(make_pairs(n_groups, 0, settings.comparisons))
+    n_pairs = len(pairs_of(settings.comparisons, n_groups, 0))
     both = counted.counts.sum(axis=1)
     moments = MomentCounts._from_counted(
         counted.groups, "score", counted.values, both, counted.missing
     )
     points = []
     for score in chosen.tolist():
-        values = BandValues(
-            groups=counted.groups, risks=risks, bands=bands, score=score, n_pairs=n_pairs
-        )
-        points.append(CurvePoint(score, values, moments))
+        values = BandValues(groups=names, risks=risks, bands=bands, score=score, n_pairs=n_pairs)
+        pooled = None
+        if beside_rest:
+            z = z_of_level(settings.confidence_level)
+            pooled = sides_of_rest(values, moments.group_sizes, z, ratio=False)
+        points.append(CurvePoint(score, values, moments, pooled))
     result = compare_along(
         points,
         settings,
@@ -232,12 +245,9 @@ def compare_isotonic(
     generator, seed = as_generator(rng)
     equality = []
     for group, of_reference in result.pairs():
-        test = equality_of_curves(
-            risks[counted.groups.index(group)],
-            risks[counted.groups.index(of_reference)],
-            n_resamples,
-            generator,
-        )
+        place = counted.groups.index(group)
+        second = n_groups + place if beside_rest else counted.groups.index(of_reference)
+        test = equality_of_curves(risks[place], risks[second], n_resamples, generator)
         equality.append(
             CurveEquality(
                 group=group,

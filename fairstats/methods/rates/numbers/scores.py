@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,12 +16,22 @@ from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
-from fairstats.methods.rates.numbers.compare import MeanValues, compare_numbers
-from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
-from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.areas import area_values, label_sizes, sides_of_all
+from fairstats.methods.rates.numbers.compare import (
+    MeanValues,
+    Side,
+    compare_numbers,
+    sides_of_rest,
+)
+from fairstats.methods.rates.numbers.curves import (
+    CurveDifferenceResult,
+    CurveRatioResult,
+    z_of_level,
+)
 from fairstats.methods.rates.numbers.cutoffs import (
     CURVE_RATES,
     NET_BENEFIT,
+    OVERALL_ROWS,
     REST_OF_ROWS,
     CutRows,
     check_unmerged,
@@ -40,6 +49,7 @@ from fairstats.methods.rates.numbers.options import (
     check_strata_of_numbers,
     make_number_settings,
 )
+from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -47,15 +57,7 @@ from fairstats.methods.rates.numbers.stratified import (
 )
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
-from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
-from fairstats.numerics.means.ranks import Areas, area_limits, area_of_counts
 
-#: Rows of either label that a group needs for an area or a regression.
-LEAST_OF_LABEL = 10
-#: Fewer rows of a label are remarked on.
-FEW_OF_LABEL = 30
-AREA_METHOD = "logit DeLong and Newcombe (MOVER)"
-REGRESSION_METHOD = "logistic regression, Wald"
 SCORE_TITLES = {
     "auc": "Areas under ROC curves",
     "brier_score": "Brier scores",
@@ -80,13 +82,10 @@ SCORE_METRICS = (
     NET_BENEFIT,
     *CURVE_RATES,
 )
-CALIBRATIONS: dict[str, Callable[[Floats, Any, Any], Coefficient]] = {
-    "calibration_slope": calibration_slope,
-    "calibration_intercept": calibration_intercept,
-}
 #: Metrics that can be negative, of which there is no ratio.
 _SIGNED = ("calibration_in_the_large", *CALIBRATIONS, NET_BENEFIT)
 _OF_PAIRS = ("reference", "all")
+AREA = "auc"
 #: Means of a number per row, which may have weights and come in clusters.
 _MEANS = (
     "brier_score",
@@ -95,90 +94,6 @@ _MEANS = (
     "balance_negative",
     "calibration_in_the_large",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class AreaValues:
-    """Areas under the ROC curves of all groups; None where there are too few rows."""
-
-    groups: tuple[str, ...]
-    areas: tuple[Areas | None, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """Name of the procedure."""
-        return AREA_METHOD
-
-    @property
-    def interval_method(self) -> str:
-        """Name of what a group's own interval is by."""
-        return "logit DeLong and Newcombe"
-
-    def value(self, position: int) -> float:
-        """The area of a group."""
-        areas = self.areas[position]
-        return math.nan if areas is None else float(areas.area)
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """The wider of both limits."""
-        areas = self.areas[position]
-        if areas is None:
-            return math.nan, math.nan
-        low, high = area_limits(areas, z)
-        return float(low), float(high)
-
-    def variances(self) -> Floats:
-        """DeLong's variances."""
-        return np.array([np.nan if areas is None else areas.variance for areas in self.areas])
-
-    def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows of a label."""
-        return self.notes[position]
-
-    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """By MOVER, of ratios on the logarithmic scale."""
-        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionValues:
-    """A coefficient of every group with its standard error, compared by Wald's limits."""
-
-    coefficients: tuple[Coefficient, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """Name of the procedure."""
-        return REGRESSION_METHOD
-
-    @property
-    def interval_method(self) -> str:
-        """Name of what a group's own interval is by."""
-        return "Wald"
-
-    def value(self, position: int) -> float:
-        """The coefficient of a group."""
-        return self.coefficients[position].estimate
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """Estimate ± z standard errors."""
-        coefficient = self.coefficients[position]
-        reach = z * coefficient.std_error
-        return coefficient.estimate - reach, coefficient.estimate + reach
-
-    def variances(self) -> Floats:
-        """Squares of the standard errors."""
-        return np.array([coefficient.std_error**2 for coefficient in self.coefficients])
-
-    def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows of a label, or labels that the scores separate."""
-        return self.notes[position]
-
-    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """The difference, whose limits by MOVER are Wald's."""
-        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
 
 
 def scores(
@@ -252,14 +167,13 @@ def scores(
         Group less reference, or group by reference (not of what can be 0 or negative: calibration
         in the large, parts of the Brier score, net benefit).
     reference, comparisons, margin, threshold, alternative, confidence_level, simultaneous, adjust
-        As in `means`; all other rows ("rest") for losses, balance, calibration in the large and
-        rates along cut-offs, everybody ("overall") for all of these but rates. Margin and threshold
-        of rates as in `group_metric`.
+        As in `means`; all other rows ("rest") for every metric, everybody ("overall") for all but
+        the parts of the Brier score. Margin and threshold of rates as in `group_metric`.
     strata : array-like, shape (n,), optional
         Confounder, for losses, balance and calibration in the large, as in `means`.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights and sampling units of the rows, for losses, balance, calibration in the large, and
-        all that goes along cut-offs.
+        Weights and sampling units of the rows, each unit within one group, for all but the parts of
+        the Brier score; these take weights that are equal within every group.
     pos_label, label_values, missing, groups
         As in `abroca`.
 
@@ -278,8 +192,8 @@ def scores(
     Warns
     -----
     InsufficientEvidenceWarning
-        Where a group has fewer than 10 rows of either label (AUC), or fewer than 20 rows of those
-        that the mean is over.
+        Where a group has fewer than 10 rows (or clusters) of either label (AUC), or fewer than 20
+        rows of those that the mean is over.
 
     Notes
     -----
@@ -287,8 +201,17 @@ def scores(
     in `means`. Limits of an AUC are the wider of two: DeLong's variance on the logit scale with
     Student's t, and Newcombe's, which has a width where the scores separate the labels; groups are
     combined by MOVER. Simulated beside 150 + 300 rows: 10 positives and 10 to 200 negatives at AUCs
-    of .6 to .99, one-sided errors at a nominal .05 up to .040, and where positives spread twice as
-    much as negatives up to .086 (10 + 200, AUC .85); two-sided coverage .948 and more.
+    of .6 to .99, one-sided errors at a nominal .05 up to .036, and where positives spread twice as
+    much as negatives up to .079 (10 + 200, AUC .85); two-sided coverage .949 and more.
+
+    Under weights the AUC is that of all pairs, each with the product of its weights; its variance
+    is DeLong's with weighted placements, of clusters Obuchowski's [6]_, and both limits have
+    Student's t and Kish's numbers of rows (of clusters as many rows as show their variance).
+    One-sided errors at a nominal .05, 10,000 samples, CV of the weights .5 to 1.5, from 10 + 50
+    beside 30 + 570 rows on, weights with the score too: up to .043, clusters of 5 up to .042. Beside
+    all rows ("overall") the shares of the groups in the rows of a label are held fixed; limits are
+    by MOVER of those of both areas, each by the share of its variance that the difference has from
+    it: up to .06.
 
     The isotonic curve p̂ fits its own rows too well, so limits of miscalibration, S(s) − S(p̂) with
     S the Brier score, and of discrimination, S(ȳ) − S(p̂), reach from the estimate less its optimism
@@ -308,6 +231,8 @@ def scores(
     .. [4] Dimitriadis, Gneiting, Jordan (2021). Stable reliability diagrams for probabilistic
        classifiers. PNAS 118, e2016191118.
     .. [5] Vickers, Elkin (2006). Decision curve analysis. Medical Decision Making 26, 565–574.
+    .. [6] Obuchowski (1997). Nonparametric analysis of clustered ROC curve data. Biometrics 53,
+       567–578.
 
     Examples
     --------
@@ -365,15 +290,15 @@ def calibration(
     metric: Literal["slope", "intercept", "isotonic"] = "slope",
     at: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
+    comparisons: Literal["reference", "all", "rest"] = "reference",
     margin: float = 0.0,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: None = None,
-    sample_weight: None = None,
-    cluster: None = None,
+    sample_weight: Any = None,
+    cluster: Any = None,
     pos_label: Any = None,
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -401,11 +326,13 @@ def calibration(
     at : array-like of float, optional
         Scores at which curves are compared; default up to 19 quantiles of all scores.
     reference, comparisons, margin, alternative, confidence_level, simultaneous, adjust
-        As in `means`, with pairs of groups only. Limits and p-values of curves hold at all scores
-        and for all comparisons at once, whatever `simultaneous` and `adjust` say.
-    strata, sample_weight, cluster
-        Refused: no valid limits of a curve or a regression are known here. `scores` has calibration
-        in the large within strata, with weights and with clusters.
+        As in `means`, without everybody ("overall"). Limits and p-values of curves hold at all
+        scores and for all comparisons at once, whatever `simultaneous` and `adjust` say.
+    strata
+        Refused: no valid limits of a curve or a regression within strata are known here; `scores`
+        has calibration in the large.
+    sample_weight, cluster : array-like, shape (n,), optional
+        Weights and sampling units of the rows, each unit within one group; of slope and intercept.
     pos_label, label_values, missing, groups
         As in `abroca`.
     n_resamples, rng
@@ -425,13 +352,20 @@ def calibration(
     Warns
     -----
     InsufficientEvidenceWarning
-        Where a group has fewer than 10 rows of either label, or its scores separate the labels.
+        Where a group has fewer than 10 rows (or clusters) of either label, or its scores separate
+        the labels.
 
     Notes
     -----
     Estimates and standard errors are those of R's ``glm(y ~ qlogis(s), binomial)``, and with
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
+
+    With weights or clusters estimates are those of R's ``survey::svyglm``; standard errors leave
+    out one row or cluster each (one step of Newton, as HC3 does [3]_), for the sandwich of few
+    units with much weight is too small. Student's t has the smaller of Kish's number of units less
+    the coefficients, and the number that the variance rests on. One-sided errors of one group at a
+    nominal .05, 4,000 samples, 60 to 600 rows, CV of the weights .5 to 1.5, clusters of 5: up to .05.
 
     Bands of isotonic curves are exact limits of Clopper and Pearson over runs of rows next to each
     score, Bonferroni over the runs [2]_: those of a group hold at all scores at once for any curve
@@ -446,6 +380,8 @@ def calibration(
     .. [1] Cox (1958). Two further applications of a model for binary regression. Biometrika 45.
     .. [2] Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023). Honest calibration assessment for
        binary outcome predictions. Biometrika 110, 663–680.
+    .. [3] Bell, McCaffrey (2002). Bias reduction in standard errors for linear regression with
+       multi-stage samples. Survey Methodology 28, 169–181.
 
     Examples
     --------
@@ -461,18 +397,13 @@ def calibration(
     0.001
     """
     check_choice("metric", metric, ("slope", "intercept", "isotonic"))
-    for argument, column in (
-        ("strata", strata),
-        ("sample_weight", sample_weight),
-        ("cluster", cluster),
-    ):
-        check_that(
-            column is None,
-            argument,
-            "a column",
-            f"None: {metric} of calibration is computed from independent rows of equal weight",
-            f"fs.scores(…, metric='calibration_in_the_large', {argument}=…), or leave it out",
-        )
+    check_that(
+        strata is None,
+        "strata",
+        "a column",
+        f"None: {metric} of calibration has no valid limits within strata here",
+        "fs.scores(…, metric='calibration_in_the_large', strata=…), or leave it out",
+    )
     result: Any = _compare_scores(
         y_true,
         score,
@@ -483,6 +414,8 @@ def calibration(
             "label_values": label_values,
             "missing": missing,
             "groups": groups,
+            "sample_weight": sample_weight,
+            "cluster": cluster,
         },
         counts=counts,
         reference=reference,
@@ -522,17 +455,7 @@ def _compare_scores(
             allowed="its difference: it has both signs, or can be 0",
             cure='contrast="difference"',
         )
-    if metric in _MEANS:
-        check_choice("comparisons", setting_options["comparisons"], (*_OF_PAIRS, *POOLED))
-    elif metric in CURVE_RATES:
-        check_choice("comparisons", setting_options["comparisons"], (*_OF_PAIRS, REST_OF_ROWS))
-    else:
-        check_choice(
-            "comparisons",
-            setting_options["comparisons"],
-            _OF_PAIRS,
-            cure=f"all other rows: for {', '.join((*_MEANS, *CURVE_RATES))}",
-        )
+    _check_comparisons(metric, setting_options)
     check_strata_of_numbers(
         row_options.get("strata"),
         setting_options["comparisons"],
@@ -547,44 +470,97 @@ def _compare_scores(
         f"None for {metric}, which does not go along the scores",
         'metric="tpr", or metric="isotonic" of fs.calibration',
     )
-    rows = _rows_of(y_true, score, metric, row_options, counts)
+    is_pooled = settings.comparisons in POOLED
+    rows = _rows_of(y_true, score, metric, row_options, counts, is_pooled=is_pooled)
     if metric in CURVE_RATES:
         return compare_rates_along(
             rows, metric, curve_options["cutoffs"], settings, reference, ratio=ratio
         )
     if metric == NET_BENEFIT:
         return compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
-    if rows.outcomes is not None:
-        outcomes, numbers = _numbers_of_rows(rows.outcomes, metric)
-        moments = MomentCounts._from_outcomes(outcomes, numbers)
-        within = stratum_moments_of_rows(outcomes, numbers, row_options["strata"])
-        return compare_scores_by(
-            MeanValues(moments, metric), moments, metric, settings, reference, within=within
-        )
-    counted = check_given("counts", rows.counts)
     if metric == ISOTONIC:
         return compare_isotonic(
-            counted,
+            check_given("counts", rows.counts),
             curve_options["cutoffs"],
             settings,
             reference,
             curve_options["n_resamples"],
             curve_options["rng"],
         )
-    moments = moments_of_scores(counted, metric)
-    values: Any = MeanValues(moments, metric)
-    if metric == "auc":
-        values = _area_values(counted)
-    elif metric in CALIBRATIONS:
-        values = _regression_values(counted, metric)
-    elif metric in BRIER_PARTS:
-        values = part_values(counted, metric, _too_few_of_label(counted))
-    remarks = _remarks_on_few(counted) if metric == "auc" else ()
+    moments, within = _moments_of(rows, metric, settings, row_options.get("strata"), counts)
+    if metric in _MEANS:
+        return compare_scores_by(
+            MeanValues(moments, metric), moments, metric, settings, reference, within=within
+        )
+    return _compare_one_number(rows, moments, metric, settings, reference)
+
+
+def _moments_of(
+    rows: CutRows, metric: str, settings: Inference, strata: Any, counts: Any
+) -> tuple[MomentCounts, StratumMoments | None]:
+    """Moments of the number per row, and those by stratum of a mean where there are strata."""
     within = None
+    if rows.counts is None:
+        outcomes, numbers = _numbers_of_rows(rows.required_outcomes(), metric)
+        if metric in _MEANS:
+            within = stratum_moments_of_rows(outcomes, numbers, strata)
+        return MomentCounts._from_outcomes(outcomes, numbers), within
     if metric in _MEANS:
         within = _stratum_moments_of_scores(counts, metric, settings)
+    return moments_of_scores(rows.counts, metric), within
+
+
+def _compare_one_number(
+    rows: CutRows,
+    moments: MomentCounts,
+    metric: str,
+    settings: Inference,
+    reference: Hashable | None,
+) -> NumberDifferenceResult | NumberRatioResult:
+    """Compare what has one number for every group and is no mean."""
+    beside_rest = settings.comparisons == REST_OF_ROWS
+    remarks: tuple[str, ...] = ()
+    values: Any
+    if metric == AREA:
+        values = area_values(rows, beside_rest=beside_rest)
+        remarks = label_sizes(rows, beside_rest=beside_rest).remarks()
+    elif metric in CALIBRATIONS:
+        values = regression_values(rows, metric, beside_rest=beside_rest)
+    else:
+        values = part_values(rows, metric, beside_rest=beside_rest)
+    sizes = moments.group_sizes
+    z = z_of_level(settings.confidence_level)
+    ratio = settings.threshold is not None
+    pooled = None
+    if beside_rest:
+        pooled = sides_of_rest(values, sizes, z, ratio=ratio)
+    elif settings.comparisons == OVERALL_ROWS:
+        pooled = sides_of_all(rows, values, sizes, z, ratio=ratio)
     return compare_scores_by(
-        values, moments, metric, settings, reference, remarks=remarks, within=within
+        values, moments, metric, settings, reference, remarks=remarks, pooled=pooled
+    )
+
+
+def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
+    """Raise for comparisons that a metric does not have."""
+    if metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT, AREA):
+        allowed: tuple[str, ...] = (*_OF_PAIRS, *POOLED)
+    else:
+        allowed = (*_OF_PAIRS, REST_OF_ROWS)
+    check_choice(
+        "comparisons",
+        options["comparisons"],
+        allowed,
+        cure=f"'overall': for {', '.join((AREA, *_MEANS, NET_BENEFIT, *CURVE_RATES))}",
+    )
+    is_pooled = options["comparisons"] in POOLED
+    has_joint_law = metric in _MEANS or options["simultaneous"] != "max-z"
+    check_that(
+        has_joint_law or not is_pooled or metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC),
+        "simultaneous",
+        options["simultaneous"],
+        f'None or "bonferroni" of {metric} with comparisons="{options["comparisons"]}"',
+        '"bonferroni"',
     )
 
 
@@ -597,6 +573,7 @@ def compare_scores_by(
     *,
     remarks: tuple[str, ...] = (),
     within: StratumMoments | None = None,
+    pooled: Mapping[int, Side] | None = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Compare one number of every group's scores; `within`: the same by strata."""
     ratio = settings.threshold is not None
@@ -611,12 +588,23 @@ def compare_scores_by(
         column=metric,
         ratio=ratio,
         remarks=remarks,
+        pooled=pooled,
     )
     return with_adjusted_means(result, within)
 
 
+#: What rows with weights or in clusters have, row by row.
+_OF_DESIGNS = (AREA, *_MEANS, *CALIBRATIONS, NET_BENEFIT, *CURVE_RATES)
+
+
 def _rows_of(
-    y_true: Any, score: Any, metric: str, row_options: dict[str, Any], counts: Any
+    y_true: Any,
+    score: Any,
+    metric: str,
+    row_options: dict[str, Any],
+    counts: Any,
+    *,
+    is_pooled: bool,
 ) -> CutRows:
     """Counts of scores, or rows where these have weights or clusters."""
     columns = {
@@ -627,23 +615,42 @@ def _rows_of(
     }
     if counts_or_rows(counts, needs="y_true, score", **columns):
         counted = check_score_counts(counts)
-    else:
-        outcomes = Outcomes.from_arrays(y_true, None, score=score, **row_options)
+        check_unmerged(counted)
+        return CutRows(counts=counted)
+    outcomes = Outcomes.from_arrays(y_true, None, score=score, **row_options)
+    if metric in (*_MEANS, NET_BENEFIT, *CURVE_RATES):
+        # a mean and a rate know themselves which weights are idle
         if outcomes.weight is not None or outcomes.cluster is not None:
-            argument = "sample_weight" if outcomes.weight is not None else "cluster"
-            check_that(
-                metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT),
-                argument,
-                f"a column, with {metric}",
-                f"None, or one of {', '.join((*_MEANS, NET_BENEFIT, *CURVE_RATES))}",
-                "leave it out",
-            )
             return CutRows(outcomes=outcomes)
         if outcomes.strata is not None:
             return CutRows(outcomes=outcomes)
-        counted = ScoreCounts._from_outcomes(outcomes)
-    check_unmerged(counted)
+        return CutRows(counts=ScoreCounts._from_outcomes(outcomes))
+    counted = _without_idle_weights(ScoreCounts._from_outcomes(outcomes), is_pooled=is_pooled)
+    if counted.weighted or counted.clustered:
+        argument = "sample_weight" if counted.weighted else "cluster"
+        check_that(
+            metric in _OF_DESIGNS,
+            argument,
+            f"a column, with {metric}",
+            f"None, or one of {', '.join(_OF_DESIGNS)}",
+            "leave it out",
+        )
+        return CutRows(outcomes=outcomes if counted.weighted else replace(outcomes, weight=None))
     return CutRows(counts=counted)
+
+
+def _without_idle_weights(counted: ScoreCounts, *, is_pooled: bool) -> ScoreCounts:
+    """The counts without weights that change no comparison.
+
+    Those that are equal within every group, where groups are pooled in all of them.
+    """
+    even = counted.without_even_weights()
+    if not is_pooled or counted.totals is None or even.totals is not None:
+        return even
+    rows = counted.group_sizes
+    mean_weights = counted.totals.sum(axis=(1, 2))[rows > 0] / rows[rows > 0]
+    is_one_weight = mean_weights.size == 0 or np.ptp(mean_weights) < 1e-12 * mean_weights[0]
+    return even if is_one_weight else counted
 
 
 def _numbers_of_rows(outcomes: Outcomes, metric: str) -> tuple[Outcomes, dict[str, Floats]]:
@@ -715,63 +722,3 @@ def _refuse_infinite_losses(n_infinite: int) -> None:
             allowed="scores above 0 of label 1, and below 1 of label 0: other losses are infinite",
             cure='metric="brier_score", or scores that are kept off 0 and 1',
         )
-
-
-def _too_few_of_label(counted: ScoreCounts) -> tuple[str, ...]:
-    """Why a group has no area or regression, empty where it has one."""
-    notes = []
-    for name, rows in zip(counted.groups, counted.counts.sum(axis=2).tolist(), strict=True):
-        note = ""
-        if min(rows) < LEAST_OF_LABEL:
-            note = f"{name} has {rows[0]:,} and {rows[1]:,} rows of the two labels, and needs"
-            note += f" {LEAST_OF_LABEL} of each."
-        notes.append(note)
-    return tuple(notes)
-
-
-def _remarks_on_few(counted: ScoreCounts) -> tuple[str, ...]:
-    """A sentence on groups whose area rests on few rows of a label."""
-    fewest = counted.counts.sum(axis=2).min(axis=1).tolist()
-    few = []
-    for name, rows in zip(counted.groups, fewest, strict=True):
-        if LEAST_OF_LABEL <= rows < FEW_OF_LABEL:
-            few.append(name)
-    if not few:
-        return ()
-    return (
-        f"{', '.join(few)}: fewer than {FEW_OF_LABEL} rows of a label. If their scores spread much"
-        " more than those of the other label, limits of the area err more often than they say.",
-    )
-
-
-def _area_values(counted: ScoreCounts) -> AreaValues:
-    areas = []
-    for negatives, positives in counted.counts:
-        has_area = min(negatives.sum(), positives.sum()) > 1
-        areas.append(area_of_counts(negatives, positives) if has_area else None)
-    return AreaValues(counted.groups, tuple(areas), _too_few_of_label(counted))
-
-
-def _regression_values(counted: ScoreCounts, metric: str) -> RegressionValues:
-    """Intercept or slope of the logistic regression of labels on the score's logit, by group."""
-    values = counted.values
-    if values.size and (values[0] <= 0 or values[-1] >= 1):
-        n_ends = int(counted.counts[:, :, (values <= 0) | (values >= 1)].sum())
-        raise InputError(
-            "score",
-            got=f"{n_ends:,} scores of 0 or 1, whose logit is infinite",
-            allowed="probabilities above 0 and below 1",
-            cure='fs.scores(metric="calibration_in_the_large"), or scores kept off 0 and 1',
-        )
-    coefficients = []
-    notes = []
-    too_few = _too_few_of_label(counted)
-    for name, note, (negatives, positives) in zip(
-        counted.groups, too_few, counted.counts, strict=True
-    ):
-        coefficient = CALIBRATIONS[metric](values, negatives, positives)
-        if not note and math.isnan(coefficient.estimate):
-            note = f"{name}: the scores separate the labels, or are all equal: no {metric}."
-        coefficients.append(coefficient)
-        notes.append(note)
-    return RegressionValues(tuple(coefficients), tuple(notes))

@@ -322,7 +322,7 @@ def test_tallies_and_engines_give_what_rows_give() -> None:
         ({"metric": "net_benefit", "contrast": "ratio"}, "both signs, or can be 0"),
         ({"metric": "miscalibration", "contrast": "ratio"}, "both signs, or can be 0"),
         ({"metric": "tpr", "reference": "highest"}, "highest"),
-        ({"metric": "auc", "sample_weight": "w"}, "sample_weight"),
+        ({"metric": "miscalibration", "sample_weight": "w"}, "sample_weight"),
     ],
 )
 def test_what_cannot_be_used_is_said(options: dict[str, Any], message: str) -> None:
@@ -415,5 +415,5 @@ def test_an_audit_compares_rates_along_the_scores_with_all_other_rows() -> None:
     along = by_metric["tpr_difference_by_cutoff"]
     pd.testing.assert_frame_equal(along.to_frame(), alone.to_frame())
     assert along.comparisons[0].reference == "all but a"
-    # net benefit has no such comparison
-    assert by_metric["net_benefit"].comparisons[0].reference == "a"
+    for metric in ("net_benefit", "isotonic_calibration"):
+        assert by_metric[metric].comparisons[0].reference == "the rest"

@@ -92,8 +92,12 @@ def test_scores_that_separate_the_labels_leave_a_width() -> None:
     counted = area_of_counts(np.array([10, 0]), np.array([0, 10]))
     low, high = area_limits(counted, 1.959964)
     assert high == 1
+    assert 0.7 < low < 0.9
     spread = 1 + 9 * (1 - low) / (2 - low) + 9 * low / (1 + low)
     assert (1 - low) ** 2 == pytest.approx(1.959964**2 * low * (1 - low) * spread / 100)
+    # and of an area of 0, the same from the other side
+    reversed_labels = area_of_counts(np.array([0, 10]), np.array([10, 0]))
+    assert area_limits(reversed_labels, 1.959964) == pytest.approx((0.0, 1 - low))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -211,11 +215,13 @@ def test_means_of_scores_are_compared_with_pooled_groups_as_means_are(
         assert tuple(one.confidence_interval) == pytest.approx(tuple(other.confidence_interval))
 
 
-@pytest.mark.parametrize("metric", ["auc", "miscalibration", "net_benefit"])
-def test_what_has_no_comparison_with_pooled_groups_says_what_has(metric: Any) -> None:
+def test_what_has_no_comparison_with_everybody_says_what_has() -> None:
     y, score, group = risks()
-    with pytest.raises(fs.InputError, match="all other rows: for brier_score"):
-        fs.scores(y, score, sensitive_features=group, metric=metric, comparisons="rest")
+    columns = {"sensitive_features": group, "comparisons": "overall"}
+    with pytest.raises(fs.InputError, match="'overall': for auc, brier_score"):
+        fs.scores(y, score, metric="miscalibration", **columns)
+    with pytest.raises(fs.InputError, match="'overall': for auc"):
+        fs.calibration(y, score, **columns)
 
 
 @pytest.mark.r

@@ -476,8 +476,6 @@ def test_losses_within_strata_are_means_of_losses(metric: Any) -> None:
         (fs.scores, {"metric": "net_benefit"}, "strata with net_benefit"),
         (fs.scores, {"metric": "brier_score", "comparisons": "rest"}, "comparisons='rest'"),
         (fs.calibration, {}, "`strata`"),
-        (fs.calibration, {"strata": None, "sample_weight": np.ones(600)}, "`sample_weight`"),
-        (fs.calibration, {"strata": None, "cluster": np.arange(600)}, "`cluster`"),
         (fs.calibration, {"metric": "isotonic"}, "`strata`"),
     ],
 )

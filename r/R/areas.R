@@ -1,0 +1,206 @@
+# Areas under ROC curves: of rows with weights or in clusters, of all other rows, and of all rows.
+# From all pairs of a row with label 1 and one with label 0.
+
+# Rows of every group as data frames, and behind them all others of each where `rest`.
+rows_of_groups <- function(y, score, place, count, weight = NULL, cluster = NULL, rest = FALSE) {
+  all_rows <- data.frame(y = y, score = score, place = place)
+  all_rows$w <- weight
+  all_rows$unit <- cluster
+  rows <- lapply(seq_len(count), function(g) all_rows[place == g, ])
+  if (rest) {
+    rows <- c(rows, lapply(seq_len(count), function(g) all_rows[place != g, ]))
+  }
+  attr(rows, "all") <- all_rows
+  rows
+}
+
+weights_of <- function(r) if (is.null(r$w)) rep(1, nrow(r)) else r$w
+
+# Weighted share of the other label that a row lies on the right side of, ties half.
+weighted_placements <- function(r) {
+  w <- weights_of(r)
+  vapply(
+    seq_len(nrow(r)),
+    function(i) {
+      others <- r$y != r$y[i]
+      gap <- (r$score[i] - r$score[others]) * (if (r$y[i] == 1) 1 else -1)
+      sum(w[others] * ((gap > 0) + (gap == 0) / 2)) / sum(w[others])
+    },
+    0
+  )
+}
+
+# What every row adds to the error of an area: its placement less the mean of its stratum and label,
+# by its share of the label's weight.
+errors_of_area <- function(r, v, stratum) {
+  w <- weights_of(r)
+  cell <- interaction(stratum, r$y, drop = TRUE)
+  centre <- as.vector(tapply(w * v, cell, sum) / tapply(w, cell, sum))[as.integer(cell)]
+  w * (v - ifelse(is.finite(centre), centre, 0)) / stats::ave(w, r$y, FUN = sum)
+}
+
+# Variance of a sum of errors of independent rows, or of clusters (Obuchowski 1997, Biometrics 53,
+# 567-578), with n/(n - 1) in every stratum and label.
+variance_of_errors <- function(e, y, stratum, unit = NULL) {
+  enlarged <- function(n) if (n > 1) n / (n - 1) else 1
+  total <- 0
+  for (s in unique(stratum)) {
+    inside <- stratum == s
+    sums <- list()
+    for (label in 0:1) {
+      here <- inside & y == label
+      parts <- if (is.null(unit)) e[here] else as.vector(tapply(e[here], unit[here], sum))
+      total <- total + enlarged(length(parts)) * sum(parts^2)
+    }
+    if (!is.null(unit)) {
+      units <- factor(unit[inside])
+      both <- vapply(
+        split(data.frame(e = e[inside], y = y[inside]), units),
+        function(d) c(sum(d$e[d$y == 1]), sum(d$e[d$y == 0])),
+        c(0, 0)
+      )
+      total <- total + 2 * enlarged(nlevels(units)) * sum(both[1L, ] * both[2L, ])
+    }
+  }
+  total
+}
+
+kish <- function(w) sum(w)^2 / sum(w^2)
+
+# The area of a group with its variance, rows or clusters of both labels, and their effective numbers.
+area_of <- function(r, stratum = rep(1, nrow(r))) {
+  labels <- lapply(1:0, function(label) r$y == label)
+  counted <- vapply(
+    labels,
+    function(here) if (is.null(r$unit)) sum(here) else length(unique(r$unit[here])),
+    0
+  )
+  found <- list(value = NaN, variance = NaN, counted = counted, sizes = c(0, 0), df = NULL)
+  w <- weights_of(r)
+  if (min(vapply(labels, sum, 0)) < 2 || min(vapply(labels, function(here) sum(w[here]), 0)) <= 0) {
+    return(found)
+  }
+  v <- weighted_placements(r)
+  found$value <- stats::weighted.mean(v[r$y == 1], w[r$y == 1])
+  e <- errors_of_area(r, v, stratum)
+  found$variance <- variance_of_errors(e, r$y, stratum, r$unit)
+  found$sizes <- vapply(labels, function(here) kish(w[here]), 0)
+  if (is.null(r$unit) && diff(range(w)) < 1e-7 * mean(w)) {
+    return(found)
+  }
+  units <- found$sizes
+  if (!is.null(r$unit)) {
+    units <- vapply(
+      labels,
+      function(here) kish(as.vector(tapply(w[here], r$unit[here], sum))),
+      0
+    )
+    of_rows <- variance_of_errors(e, r$y, stratum)
+    found$sizes <- if (found$variance > 0 && of_rows > 0) {
+      found$sizes * min(of_rows / found$variance, 1)
+    } else {
+      units
+    }
+  }
+  found$df <- max(min(units) - 1, 1)
+  found
+}
+
+# Limits are the wider of two: of the logit with the variance of DeLong, DeLong and Clarke-Pearson
+# (1988, Biometrics 44, 837-845) and Student's t of the rarer label, and the values that the
+# variance of Hanley and McNeil does not reject (Newcombe 2006, Statistics in Medicine 25, 559-573,
+# method 5). Under weights and clusters of effective rows, both with Student's t.
+limits_of_area <- function(area, critical) {
+  a <- area$value
+  k <- area$sizes
+  if (is.nan(a)) {
+    return(c(NaN, NaN))
+  }
+  student <- function(df) -stats::qt(stats::pnorm(-critical), df)
+  plain <- is.null(area$df)
+  by_logit <- c(a, a)
+  if (a > 0 && a < 1 && area$variance > 0) {
+    q <- student(if (plain) min(k) - 1 else area$df)
+    by_logit <- stats::plogis(
+      stats::qlogis(a) + c(-1, 1) * q * sqrt(area$variance) / (a * (1 - a))
+    )
+  }
+  m <- sum(k) / 2 - 1
+  spread <- function(t) {
+    sqrt(t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / prod(k))
+  }
+  reach <- if (plain) critical else student(area$df)
+  beyond <- function(t) abs(a - t) - reach * spread(t)
+  end <- function(side) {
+    if (a == side || beyond(side) <= 0) {
+      return(side)
+    }
+    # an area of 0 or 1 is a root itself
+    from <- if (a == 1 - side) abs(a - 1e-9) else a
+    stats::uniroot(beyond, sort(c(from, side)), tol = 1e-14)$root
+  }
+  c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
+}
+
+area_values <- function(rows, count = length(rows)) {
+  areas <- lapply(unname(rows), area_of)
+  small <- vapply(areas, function(area) min(area$counted), 0) < FEWEST_OF_LABEL
+  mover_values(
+    vapply(areas, `[[`, 0, "value"),
+    vapply(areas, `[[`, 0, "variance"),
+    vapply(rows, nrow, 0L),
+    small,
+    function(g, critical) limits_of_area(areas[[g]], critical),
+    "logit DeLong and Newcombe (MOVER)",
+    count,
+    function(g, ratio) area_beside_all(attr(rows, "all"), g, small, areas[[g]], ratio)
+  )
+}
+
+# A group against all rows, its own among them: the shares of the groups in the rows of a label are
+# fixed, groups with few rows are one stratum. Each one's limits count by the share of its variance
+# that the difference has from it.
+area_beside_all <- function(r, g, small, own_area, ratio) {
+  everybody <- area_of(r)
+  found <- list(
+    value = everybody$value,
+    n = nrow(r),
+    own = function(critical) limits_of_area(everybody, critical)
+  )
+  if (small[g]) {
+    return(found)
+  }
+  stratum <- ifelse(small[r$place], 0, r$place)
+  inside <- r$place == g
+  v <- weighted_placements(r)
+  of_all <- area_of(r, stratum)
+  by <- if (ratio) c(own_area$value, of_all$value) else c(1, 1)
+  e_all <- errors_of_area(r, v, stratum) / by[2L]
+  mine <- r[inside, ]
+  e_own <- errors_of_area(mine, weighted_placements(mine), rep(1, nrow(mine))) / by[1L]
+  from_group <- variance_of_errors(e_own - e_all[inside], mine$y, rep(1, nrow(mine)), mine$unit)
+  from_others <- variance_of_errors(
+    e_all[!inside],
+    r$y[!inside],
+    stratum[!inside],
+    r$unit[!inside]
+  )
+  share <- function(part, area, scale) {
+    if (area$variance > 0) sqrt(part * scale^2 / area$variance) else 1
+  }
+  shares <- c(share(from_group, own_area, by[1L]), share(from_others, of_all, by[2L]))
+  areas <- list(own_area, of_all)
+  scale <- if (ratio) log else identity
+  values <- scale(c(own_area$value, of_all$value))
+  contrast <- mover_of_two(
+    values,
+    function(k, critical) {
+      values[k] + shares[k] * (scale(limits_of_area(areas[[k]], critical)) - values[k])
+    },
+    if (ratio) exp else identity,
+    scale
+  )
+  contrast$std_error <- sqrt(from_group + from_others) * (if (ratio) contrast$estimate else 1)
+  found$contrast <- contrast
+  found
+}
