@@ -407,6 +407,13 @@ SAID = (
         lambda: _with_covariates("profile") + _with_covariates("delta"),
         "this interval is too narrow",
     ),
+    Said(
+        "evt",
+        r"fit_gpd\(covariates",
+        "no limit on one side",
+        fs.results.CovariateFit.interval,
+        "no limit on one side",
+    ),
     Said("classes", r"^group_metric", "", fs.group_metric, "errs in up to .06 of samples"),
     Said("classes", r"agg='max'", "", DIFFERENCE, "coverage is at least nominal"),
     Said("classes", r"simultaneous=", "", DIFFERENCE, "coverage is at least nominal"),

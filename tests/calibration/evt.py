@@ -806,7 +806,16 @@ def _new_cells() -> Iterator[Cell]:
         for name in ("shape: Intercept", "shape: d", "level"):
             method = "return_level(400)" if name == "level" else f"interval('{name}')"
             cell = _by_covariates(name, shape, slope)
-            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=2_000)
+            # two samples of fifty with such shapes: the likelihood often has no end above ξ = −1
+            few = (
+                {
+                    "claim": "conservative",
+                    "remark": "one in seven or twelve samples has no limit on one side: no answer",
+                }
+                if name != "level" and shape <= -0.3
+                else {}
+            )
+            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=2_000, **few)
     regime = "100 of 2,000 values, scale ~ z + d, ξ = -0.1"
     too_narrow = {
         "claim": "fails",
