@@ -22,12 +22,11 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import FairstatsWarning
-from fairstats.ground.registry import RATES, find_metric
+from fairstats.ground.registry import RATES, find_metric, same_question
 from fairstats.ground.verdict import judge
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import ENDING, StratifiedComparison
-from fairstats.report.claims import same_question
 from fairstats.report.contents import headline
 from fairstats.report.report import AuditReport
 

@@ -28,13 +28,19 @@ from scipy.special import ndtr, stdtr
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
-from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile
+from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
 from fairstats.ground.progress import under_way
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, Procedure, settle
-from fairstats.methods.rates.decision import ExactPair, decide_by_method, decide_exactly, exact_pair
+from fairstats.methods.rates.decision import (
+    ExactPair,
+    decide_by_method,
+    decide_exactly,
+    error_of_switch,
+    exact_pair,
+)
 from fairstats.methods.rates.estimates import (
     RateEstimates,
     estimate_rate,
@@ -279,6 +285,8 @@ def largest_gap(
     largest is small.
     """
     by_mee = settings.method == "mee"
+    n_pairs = len(make_pairs(len(counts.groups), 0, settings.comparisons))
+    error = error_of_switch(metric, settings, n_pairs)
     settings = replace(settings, method=BAND_BY_MEE if by_mee else _BAND, comparisons="all")
     if rates is None:
         rates = [RATES[rate_name] for rate_name in metric.rates]
@@ -286,7 +294,7 @@ def largest_gap(
     lacking = _what_is_unknown(estimates)
     only_difference = _only_difference(estimates)
     if only_difference is not None:
-        result = _size_of_difference(counts, metric, only_difference, settings, lacking)
+        result = _size_of_difference(counts, metric, only_difference, settings, lacking, error)
         if result is not None:
             return result
     band = _SimultaneousBand.of(counts, estimates, by_mee=by_mee)
@@ -426,12 +434,14 @@ def _size_of_difference(
     only_difference: tuple[RateEstimates, int, int],
     settings: Inference,
     lacking: Sequence[str],
+    error: float,
 ) -> MaximumResult | None:
     """The gap of the only two groups: what their difference shows, without its sign.
 
     None where there is no method.
 
-    `lacking`: why others are unknown, if there are any. The gap may then be as large as 1.
+    `lacking`: why others are unknown, if there are any. The gap may then be as large as 1; `error`:
+    of the switch to exact tests, as where the difference is asked for itself.
     """
     estimates, group_index, reference_index = only_difference
     confidence_level = settings.confidence_level
@@ -443,7 +453,7 @@ def _size_of_difference(
         return None
     exact_tests = None
     if score_method == "score":
-        exact_tests = exact_pair(estimates, group_index, reference_index, 1 - confidence_level)
+        exact_tests = exact_pair(estimates, group_index, reference_index, error)
     levels = (confidence_level, 2 * confidence_level - 1)
     if exact_tests is None:
         decision = decide_by_method(chosen_method, "difference", settings, levels)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from math import atanh, inf, isfinite, log, pi, sqrt
@@ -70,6 +70,9 @@ _LARGE_JUMP = 0.1
 #: Exact p-values that are asked of arrays before compiled loops are loaded: about forty rows, .4 s.
 #: Loading takes half a second, compiling them, once for an installation, ten.
 _BEFORE_LOOPS: float = 2_000
+
+#: The value of each contrast where both rates are equal.
+EQUALITY: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
 
 OPPOSITE = {"less": "greater", "greater": "less", "two-sided": "two-sided"}
 
@@ -893,10 +896,17 @@ class ExactTable:
 def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
     """Have the p-values of null values, each with its table and alternative, kept by the tables."""
     lacking: dict[Contrast, dict[tuple[int, float, str], ExactTable]] = {}
+    equal: dict[int, ExactTable] = {}
     for table, null, alternative in questions:
-        if table.lacks(null, alternative):
-            of_contrast = lacking.setdefault(table.contrast, {})
-            of_contrast[id(table), null, alternative] = table
+        if not table.lacks(null, alternative):
+            continue
+        if alternative == "two-sided" and null == EQUALITY[table.contrast]:
+            equal[id(table)] = table
+            continue
+        of_contrast = lacking.setdefault(table.contrast, {})
+        of_contrast[id(table), null, alternative] = table
+    if equal:
+        _ask_equality(list(equal.values()))
     for contrast, tables in lacking.items():
         asked = []
         for (_, null, alternative), table in tables.items():
@@ -904,6 +914,49 @@ def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
         answers = answer(contrast, asked)
         for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=True):
             table.keep(null, alternative, found)
+
+
+def _ask_equality(tables: Sequence[ExactTable]) -> None:
+    """Have the p-values of equal rates kept by tables.
+
+    That two rates are equal is one question, whatever contrast it is put in, whichever group stands
+    first, and whether successes or failures are counted. So it is asked as a difference, and of one
+    of the forms that a table has.
+    """
+    asked: dict[tuple[int, int, int, int], Question] = {}
+    for table in tables:
+        # a region of the table itself, and the p-value of its one form
+        for form in (table.table, _one_form(table.table)):
+            k, n, k0, n0 = form
+            asked[form] = Question(
+                k=k,
+                n=n,
+                k0=k0,
+                n0=n0,
+                larger=table.larger if form == table.table else larger_group(k0, n0),
+                null=EQUALITY["difference"],
+                alternative="two-sided",
+            )
+    answers = dict(zip(asked, answer("difference", list(asked.values())), strict=True))
+    for table in tables:
+        equality = EQUALITY[table.contrast]
+        pvalue = answers[_one_form(table.table)].pvalue
+        of_table = replace(answers[table.table], pvalue=pvalue, null=equality)
+        table.keep(equality, "two-sided", of_table)
+
+
+def _one_form(table: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """Of groups of one size either may count as the larger one, whose rate is the nuisance, and by
+    successes another does than by failures: one of the two forms.
+
+    Where one group is larger p is the same by successes and by failures, but for rounding.
+    """
+    k, n, k0, n0 = table
+    if n < n0:
+        return table
+    fewer = min(k, k0)
+    more = max(k, k0)
+    return min((fewer, n, more, n), (n - more, n, n - fewer, n))
 
 
 def find_limits(wanted: Sequence[tuple[ExactTable, WantedLimit]]) -> None:
