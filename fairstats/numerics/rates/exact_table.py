@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import atanh, inf, isfinite, log, pi, sqrt
 from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,9 @@ _BEFORE_LOOPS: float = 2_000
 
 #: The value of each contrast where both rates are equal.
 EQUALITY: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
+
+#: Successes and cases of the smaller and of the larger group.
+Table: TypeAlias = tuple[int, int, int, int]
 
 OPPOSITE = {"less": "greater", "greater": "less", "two-sided": "two-sided"}
 
@@ -671,6 +675,11 @@ class ExactTable:
         """p-values of tables with this count of the larger group, and other counts of the smaller
         one.
         """
+        if alternative == "two-sided" and null == EQUALITY[self.contrast]:
+            _, n, k0, n0 = self.table
+            forms = [_one_form((count, n, k0, n0)) for count in smaller_counts]
+            equality = _answer_equality(forms)
+            return [equality[form].pvalue for form in forms]
         questions = [self.question(null, alternative, count) for count in smaller_counts]
         return [found.pvalue for found in answer(self.contrast, questions)]
 
@@ -923,21 +932,11 @@ def _ask_equality(tables: Sequence[ExactTable]) -> None:
     first, and whether successes or failures are counted. So it is asked as a difference, and of one
     of the forms that a table has.
     """
-    asked: dict[tuple[int, int, int, int], Question] = {}
+    forms = []
     for table in tables:
         # a region of the table itself, and the p-value of its one form
-        for form in (table.table, _one_form(table.table)):
-            k, n, k0, n0 = form
-            asked[form] = Question(
-                k=k,
-                n=n,
-                k0=k0,
-                n0=n0,
-                larger=table.larger if form == table.table else larger_group(k0, n0),
-                null=EQUALITY["difference"],
-                alternative="two-sided",
-            )
-    answers = dict(zip(asked, answer("difference", list(asked.values())), strict=True))
+        forms += [table.table, _one_form(table.table)]
+    answers = _answer_equality(forms)
     for table in tables:
         equality = EQUALITY[table.contrast]
         pvalue = answers[_one_form(table.table)].pvalue
@@ -945,7 +944,24 @@ def _ask_equality(tables: Sequence[ExactTable]) -> None:
         table.keep(equality, "two-sided", of_table)
 
 
-def _one_form(table: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+def _answer_equality(tables: Sequence[Table]) -> dict[Table, Answer]:
+    """Answers to whether both rates are equal, of tables (k, n, k₀, n₀) as they stand."""
+    asked: dict[Table, Question] = {}
+    for table in tables:
+        k, n, k0, n0 = table
+        asked[table] = Question(
+            k=k,
+            n=n,
+            k0=k0,
+            n0=n0,
+            larger=larger_group(k0, n0),
+            null=EQUALITY["difference"],
+            alternative="two-sided",
+        )
+    return dict(zip(asked, answer("difference", list(asked.values())), strict=True))
+
+
+def _one_form(table: Table) -> Table:
     """Of groups of one size either may count as the larger one, whose rate is the nuisance, and by
     successes another does than by failures: one of the two forms.
 
