@@ -203,6 +203,11 @@ def answer_by_loops(loops: ModuleType, contrast: Contrast, question: Question) -
     )
     if not answered:
         return None
+    if pvalue == loops.UNKNOWN:
+        largest = _tails_at_end(int(low[-1]), int(high[-1]), question.n0, rate)
+        pvalue = min(largest + GAMMA, 1.0)
+        low = low[:-1]
+        high = high[:-1]
     return Answer(
         pvalue=pvalue,
         null=question.null,
@@ -423,8 +428,7 @@ class _Block:
             # at the end of the null hypothesis all cases of the smaller group have one count
             rate = float(ends[row, 0] if angles[row, 0] >= last[row, 0] else ends[row, 1])
             n0 = int(self.n0[row, 0])
-            at_least_low = 1.0 - binomial_cdf(int(low[row, -1]) - 1, n0, rate)
-            largest[row] = at_least_low + binomial_cdf(int(high[row, -1]) - 1, n0, rate)
+            largest[row] = _tails_at_end(int(low[row, -1]), int(high[row, -1]), n0, rate)
             rates[row] = rate
         return largest, rates
 
@@ -585,6 +589,11 @@ class _Block:
             )
             result += 1.0 - tail if sign < 0 else tail
         return result
+
+
+def _tails_at_end(low: int, high: int, n0: int, rate: float) -> float:
+    """P(X ≥ low) + P(X < high) of the larger group's count, at the end of a null hypothesis."""
+    return 1.0 - binomial_cdf(low - 1, n0, rate) + binomial_cdf(high - 1, n0, rate)
 
 
 def statistic(table: tuple[int, int, int, int], contrast: Contrast, null: float) -> float:
