@@ -69,8 +69,10 @@ _MOST_JUMPS = 4
 _LARGE_JUMP = 0.1
 
 #: Exact p-values that are asked of arrays before compiled loops are loaded: about forty rows, .4 s.
-#: Loading takes half a second, compiling them, once for an installation, ten.
+#: Loading takes half a second, compiling them, once for an installation, ten. One of large groups
+#: counts as several, one more for so many probabilities.
 _BEFORE_LOOPS: float = 2_000
+_PROBABILITIES = 2_000
 
 #: The value of each contrast where both rates are equal.
 EQUALITY: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
@@ -130,7 +132,7 @@ class Question:
 
 def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
     """Answers to questions about any tables, by compiled loops where there are any."""
-    loops = compiled_loops(len(questions))
+    loops = compiled_loops(sum(map(_count_of_work, questions)))
     if loops is None:
         return answer_by_arrays(contrast, questions)
     answers: dict[int, Answer] = {}
@@ -146,9 +148,21 @@ def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
 
 
 class _Asked:
-    """Questions that this process has asked so far."""
+    """Questions that this process has asked so far, large ones as several."""
 
     number = 0
+
+
+def _count_of_work(question: Question) -> int:
+    """As how many p-values of small groups a question counts."""
+    return 1 + _count_of_likely(question) * question.larger.rates.size // _PROBABILITIES
+
+
+def _count_of_likely(question: Question) -> int:
+    """About as many counts of the smaller group are not all but impossible where both groups are of
+    one size.
+    """
+    return int(min(question.n, 8 * sqrt(question.n))) + 1
 
 
 def compiled_loops(number: int = 0) -> ModuleType | None:
@@ -247,8 +261,7 @@ def _cut(places: list[int], questions: Sequence[Question]) -> Iterator[list[int]
         stop = start + 1
         while stop < len(places):
             question = questions[places[stop]]
-            # about as many counts are not all but impossible where both groups are of one size
-            counts = min(question.n, 8 * sqrt(question.n)) + 1
+            counts = _count_of_likely(question)
             if (stop + 1 - start) * counts * question.larger.rates.size > _MOST_AT_ONCE:
                 break
             stop += 1
