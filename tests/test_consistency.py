@@ -22,12 +22,11 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import FairstatsWarning
-from fairstats.ground.registry import RATES, find_metric
+from fairstats.ground.registry import RATES, find_metric, same_question
 from fairstats.ground.verdict import judge
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import ENDING, StratifiedComparison
-from fairstats.report.claims import same_question
 from fairstats.report.contents import headline
 from fairstats.report.report import AuditReport
 
@@ -244,16 +243,11 @@ def of_fact(
         if not told:
             yield f"{pair}: {verdicts} of {names}, and no note on why"
     single = [(r, c) for r, c in rows if not isinstance(r, MaximumResult) or len(r.components) == 1]
-    # where another gap is not known exact tests are left out as long as the score is far from
-    # deciding
-    complete = [(r, c) for r, c in single if not (isinstance(r, MaximumResult) and c.note)]
-    plain = [
-        c for r, c in complete if not r.counts.weighted and c.procedure.kind in ("score", "exact")
-    ]
+    by_default = [c for _, c in single if c.procedure.kind in ("score", "exact")]
     if report.settings.method is not None:
-        plain = []  # each scale by a standard error of its own, or beside a gap by the score
-    pvalues = [c.pvalue for c in plain]
-    if pvalues and max(pvalues) - min(pvalues) > 1e-4:
+        by_default = []  # each scale by a standard error of its own, or beside a gap by the score
+    pvalues = [c.pvalue for c in by_default]
+    if pvalues and max(pvalues) - min(pvalues) > CLOSE * max(pvalues) + 1e-11:
         yield f"{pair}: p-values of equality {pvalues} of {names}"
     differences = [c for r, c in single if r.scale == "difference"]
     # a gap that is not known leaves the interval open, with a note; gaps are by the score whatever

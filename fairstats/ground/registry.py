@@ -12,7 +12,7 @@ import ast
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -375,6 +375,35 @@ def find_metric(name: str) -> Metric | None:
         if name_stem != name and name_stem in (*RATES, *CRITERIA):
             return derive_metric(name_stem, contrast)
     return None
+
+
+def same_question(rate: Rate) -> Hashable:
+    """What a rate and its complement share: the cases, and how they are divided."""
+    if not rate.successes:
+        return rate.name
+    successes = frozenset(rate.successes)
+    cases = frozenset(rate.cases)
+    return cases, frozenset((successes, cases - successes))
+
+
+@lru_cache(maxsize=64)
+def rates_of_largest_family(name: str) -> int:
+    """Rates of the largest family that a rate of the registry, or its complement, stands in.
+
+    Two of those of equalised odds, one of any other.
+
+    >>> rates_of_largest_family("fpr"), rates_of_largest_family("selection_rate")
+    (2, 1)
+    """
+    largest = 1
+    if name not in RATES:
+        return largest
+    question = same_question(RATES[name])
+    for metric in METRICS.values():
+        asked = [same_question(RATES[rate]) for rate in metric.rates if rate in RATES]
+        if question in asked:
+            largest = max(largest, len(asked))
+    return largest
 
 
 def with_class(name: str, label: str) -> str:

@@ -94,6 +94,10 @@ def encode(value: Any) -> Any:
             "shape": list(value.shape),
         }
     # texts have been returned above
+    to_store: Callable[[], Any] | None = getattr(value, "to_store", None)
+    stored = None if to_store is None else to_store()
+    if stored is not None:
+        return encode(stored)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [encode(entry) for entry in value]
     if isinstance(value, dict):
@@ -242,7 +246,9 @@ def _decode_instance(cls: type[Any], json_object: dict[str, Any]) -> Any:
     try:
         instance = cls(**field_values)
         check_stored(instance)
-        return instance
+        # what stood for another object in the file
+        restored: Callable[[], Any] | None = getattr(instance, "restored", None)
+        return instance if restored is None else restored()
     except FairstatsError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
@@ -353,7 +359,9 @@ def _fits_parts(
     if container_name not in ("tuple", "Sequence"):
         return True
     if not isinstance(value, tuple):
-        return False
+        # a sequence of another kind, which found its own entries
+        is_sequence = isinstance(value, Sequence) and not isinstance(value, str)
+        return container_name == "Sequence" and is_sequence
     if container_name == "Sequence":
         part_annotations = [part_annotations[0], ast.Constant(...)]
     if isinstance(part_annotations[-1], ast.Constant) and part_annotations[-1].value is ...:

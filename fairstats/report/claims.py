@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fairstats.ground.registry import RATES, Rate, Title, class_of, without_class
+from fairstats.ground.registry import RATES, Title, class_of, same_question, without_class
 from fairstats.ground.results import Result
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
@@ -79,15 +79,6 @@ class _Entry:
     pvalue: float
     pvalue_verdict: float
     verdict: str
-
-
-def same_question(rate: Rate) -> Hashable:
-    """What a rate and its complement share: the cases, and how they are divided."""
-    if not rate.successes:
-        return rate.name
-    successes = frozenset(rate.successes)
-    cases = frozenset(rate.cases)
-    return cases, frozenset((successes, cases - successes))
 
 
 def claims_of(

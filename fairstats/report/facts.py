@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fairstats.ground.registry import METRICS, RATES, Metric, Rate, Title, without_class
+from fairstats.ground.registry import (
+    METRICS,
+    RATES,
+    Metric,
+    Rate,
+    Title,
+    same_question,
+    without_class,
+)
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.stratified_result import ENDING, find_crude_metric
 from fairstats.report import questions
-from fairstats.report.claims import same_question
 from fairstats.report.format import Axis
 from fairstats.report.questions import Concern
 from fairstats.report.view import Block, Chart, Row, name_gap

@@ -15,7 +15,14 @@ from fairstats.ground import errors
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
-from fairstats.ground.registry import RATES, Rate, Title, find_metric, of_all_classes
+from fairstats.ground.registry import (
+    RATES,
+    Rate,
+    Title,
+    find_metric,
+    of_all_classes,
+    same_question,
+)
 from fairstats.ground.results import Result
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
@@ -23,7 +30,6 @@ from fairstats.methods.rates.pair import names_with_design
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
 from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.stratified_result import StratifiedComparison
-from fairstats.report.claims import same_question
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.methods import title_of_metric
 from fairstats.report.methods.page import Answer

@@ -94,6 +94,24 @@ sharpest_error <- function(level, count, adjust, chosen_among = 0) {
   if (adjust == "none") 1 - level else (1 - level) / max(count, 1)
 }
 
+# The error that says which tests of a metric are exact. A rate may stand in several metrics, alone
+# and beside another, and equal rates are one question with one p-value: so its family counts as large
+# as the largest that it stands in, which is that of equalised odds.
+error_of_switch <- function(metric, options, count, chosen = FALSE) {
+  # of several classes each rate has the codes of its class
+  rate <- unique(sub("@.*", "", metric$rates))
+  if (length(rate) == 1L && rate %in% c("tpr", "fnr", "fpr", "tnr")) {
+    count <- 2 * count
+  }
+  sharpest_error(options$confidence_level, count, options$adjust, if (chosen) count else 0)
+}
+
+# The same of a gap of which one difference is known, where the difference is asked for itself.
+error_of_gap <- function(metric, options, n_groups) {
+  pairs <- if (options$comparisons == "all") choose(n_groups, 2) else n_groups - 1
+  error_of_switch(metric, options, length(metric$rates) * pairs)
+}
+
 # One comparison as a row of the tidy table.
 compare_row <- function(
   of,
@@ -277,11 +295,11 @@ metric_rows <- function(cells, pairs, metric, options) {
   )
   options$count <- length(values) * nrow(family)
   options$n_rows <- n_rows
-  options$error <- sharpest_error(
-    options$confidence_level,
+  options$error <- error_of_switch(
+    metric,
+    options,
     length(values) * nrow(family),
-    options$adjust,
-    chosen_among
+    chosen_among > 0
   )
   # the method that is asked for, or the one of this contrast that is alike
   method <- if (is.null(options$method)) "score" else options$method
@@ -384,7 +402,8 @@ gap_row <- function(cells, metric, options) {
     cells$units,
     cells$squares,
     options$margin,
-    method = if (by_mee) "mee" else "score"
+    method = if (by_mee) "mee" else "score",
+    error = error_of_gap(metric, options, length(cells$groups))
   )
   if (is.null(found)) {
     return(bind_rows(list(row)))

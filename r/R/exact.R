@@ -58,7 +58,39 @@ exact_answers <- function(table, contrast, nulls, alternative) {
       memory$answers[[keys[own[k]]]] <- found[[k]]
     }
   }
+  other <- other_form(table)
+  for (at in new[nulls[new] == value_of_equality(contrast)]) {
+    if (alternative == "two-sided" && !is.null(other)) {
+      memory$answers[[keys[at]]]$p <- exact_equality_alone(other)
+    }
+  }
   unname(mget(keys, envir = memory$answers))
+}
+
+value_of_equality <- function(contrast) if (contrast == "difference") 0 else 1
+
+# Of groups of one size either may count as the larger one, whose rate is the nuisance, and by
+# successes another does than by failures. That the rates are equal is one question, of one of the two
+# forms: this is the other one, NULL where it is the table itself.
+other_form <- function(table) {
+  if (table[2L] != table[4L]) {
+    return(NULL)
+  }
+  n <- table[2L]
+  fewer <- min(table[c(1L, 3L)])
+  more <- max(table[c(1L, 3L)])
+  itself <- fewer < n - more || (fewer == n - more && more <= n - fewer)
+  if (itself) NULL else c(n - more, n, n - fewer, n)
+}
+
+# p-value of equal rates of a table of which nothing is remembered.
+exact_equality_alone <- function(table) {
+  memory <- new.env(parent = emptyenv())
+  memory$guesses <- list()
+  memory$larger <- list()
+  swap <- is_larger(table, "difference", 0)
+  found <- computed_answers(memory, table, "difference", 0, "two-sided", swap)
+  found[[1L]]$p
 }
 
 # Whether the group, and not the reference, is the larger one.
@@ -459,7 +491,7 @@ exact_equality <- function(cells, contrast) {
     cells[3L],
     cells[4L],
     contrast,
-    if (contrast == "difference") 0 else 1,
+    value_of_equality(contrast),
     "two-sided"
   )
 }
@@ -477,7 +509,7 @@ exact_one_sided <- function(cells, contrast, anchors, error, near = NULL) {
 # Two-sided interval: what the two-sided exact test does not reject, around the estimate; of
 # equality it says what the test says.
 exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95, near = NULL) {
-  equal <- if (contrast == "difference") 0 else 1
+  equal <- value_of_equality(contrast)
   limit <- function(side, near) {
     exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal, near)
   }

@@ -433,8 +433,6 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
     return(mover_method(of_all(scores)))
   }
   # groups that share clusters depend on each other
-  apart <- lapply(metric$parts, function(p) sum(pair_terms(p$variance, p$rate, i, j, contrast)))
-  scale <- sqrt(Reduce(`+`, apart)) / length(apart) / pair$s
   varied <- vapply(
     metric$parts,
     function(p) {
@@ -442,14 +440,71 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
     },
     NA
   )
-  if (!all(varied) || !is.finite(scale) || scale == 0) {
-    scale <- 1
+  scale_of <- if (all(varied)) scale_of_shared(metric, i, j) else function(slope) 1
+  slope_of <- function(null) {
+    switch(
+      contrast,
+      ratio = null,
+      odds_ratio = slope_of_odds(effective_table(metric$parts[[1L]], i, j), null),
+      1
+    )
   }
   mover_method(of_all(lapply(scores, function(score) {
-    end <- function(critical, side) score$end(critical / scale, side)
-    z <- function(null) scale * score$z(null)
+    scale_at <- function(null) scale_of(slope_of(null))
+    end <- function(critical, side) end_of_shared(score, critical, side, contrast, scale_at)
+    z <- function(null) scale_at(null) * score$z(null)
     list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
   })))
+}
+
+# Of groups in the same clusters the standard error of r - slope * r0 as of independent rates over its
+# own, as a function of the slope: at the null value that of a ratio is the ratio, of a difference 1,
+# of an odds ratio p(1 - p)/(p0(1 - p0)) of the most likely rates, so that equality is one question.
+scale_of_shared <- function(metric, i, j) {
+  apart <- Reduce(`+`, lapply(metric$parts, function(p) p$variance[c(i, j)])) /
+    length(metric$parts)^2
+  covariance <- (sum(apart) - sum(c(1, -1, -1, 1) * metric$covariance[c(i, j), c(i, j)])) / 2
+  if (!isTRUE(abs(covariance) > ROUNDING * sum(apart))) {
+    return(function(slope) 1)
+  }
+  function(slope) {
+    weights <- if (slope > 1) c(1 / slope, 1) else c(1, slope)
+    alone <- sum(weights^2 * apart)
+    together <- alone - 2 * prod(weights) * covariance
+    if (together <= ROUNDING * alone) 1 else sqrt(alone / together)
+  }
+}
+
+# p(1 - p)/(p0(1 - p0)) of the most likely rates with an odds ratio and the observed sum of successes.
+slope_of_odds <- function(cells, ratio) {
+  if (!is.finite(ratio) || ratio <= 0) {
+    return(1)
+  }
+  n <- cells[2L]
+  n0 <- cells[4L]
+  hits <- cells[1L] + cells[3L]
+  misses <- n + n0 - hits
+  products <- c(
+    expected_count(n, n0, hits, ratio) * expected_count(n, n0, misses, 1 / ratio) / n^2,
+    expected_count(n0, n, hits, 1 / ratio) * expected_count(n0, n, misses, ratio) / n0^2
+  )
+  if (isTRUE(products[2L] > 0)) products[1L] / products[2L] else 1
+}
+
+# The end of an interval where the statistic is as large as the critical value: the standard error
+# changes with the null value.
+end_of_shared <- function(score, critical, side, contrast, scale_at) {
+  if (contrast == "difference") {
+    return(score$end(critical / scale_at(0), side))
+  }
+  excess <- function(apart) apart * scale_at(score$end(apart, side)) - critical
+  most <- critical * sqrt(2)
+  if (!(most > 0 && is.finite(most)) || excess(most) <= 0) {
+    return(score$end(most, side))
+  }
+  # at 0 is the estimate
+  found <- stats::uniroot(excess, c(0, most), f.lower = -critical, tol = 1e-14)
+  score$end(found$root, side)
 }
 
 # Means of more than two rates, as over classes, have the continuity correction where fewer cases
@@ -868,7 +923,8 @@ CORRECTED_BELOW <- 10
 # value c, the maximum lies between the largest distance of the limits from 0 on the near side and
 # on the far side, so that its coverage is at least nominal. `critical`: of the band that is given
 # for every difference, by default its own. `method`: "score", or "mee", which is the score without
-# its factor N/(N - 1) and has no exact tests.
+# its factor N/(N - 1) and has no exact tests. `error`: of the switch to exact tests where one
+# difference is known; `exact`: whether it is judged by them.
 crosscheck_largest <- function(
   totals,
   rows,
@@ -880,7 +936,9 @@ crosscheck_largest <- function(
   units = 0,
   squares = NULL,
   margin = 0.1,
-  method = "score"
+  method = "score",
+  error = 1 - level,
+  exact = NULL
 ) {
   values_of <- function(totals) {
     lapply(metrics, function(m) {
@@ -907,7 +965,10 @@ crosscheck_largest <- function(
   few <- unlist(over(too_few))
   complete <- all(known) && !any(few)
   if (length(difference) == 1L && !few) {
-    return(size_of_difference(found, terms, level, margin, complete, method))
+    if (is.null(exact)) {
+      exact <- exactly(found[[terms$metric]], terms$first, terms$second, method, error)
+    }
+    return(size_of_difference(found, terms, level, margin, complete, method, exact))
   }
   slopes <- function(from) {
     do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
@@ -1039,12 +1100,11 @@ crosscheck_largest <- function(
 
 # The gap where one difference is known: the size of it. Unless all are known (`complete`) it may be
 # as large as 1.
-size_of_difference <- function(found, terms, level, margin, complete, method = "score") {
+size_of_difference <- function(found, terms, level, margin, complete, method, exact) {
   metric <- found[[terms$metric]]
   i <- terms$first
   j <- terms$second
   df <- pair_df(metric, i, j, "difference", linear = FALSE)
-  exact <- exactly(metric, i, j, method, 1 - level)
   at <- function(level) list(value = stats::qt((1 + level) / 2, metric$df), error = 0)
   critical <- list(two_sided = at(level), one_sided = at(2 * level - 1))
   row <- compare_pair(metric, i, j, "difference", method, exact, critical, margin, level)

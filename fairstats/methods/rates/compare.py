@@ -20,7 +20,7 @@ from fairstats.ground.progress import each_of
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import Interval
 from fairstats.ground.strata import StratumCounts
-from fairstats.ground.verdict import Evidence, sharpest_level
+from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.anytime import check_watchable, decide_at_every_look
 from fairstats.methods.rates.decision import (
     ExactPair,
@@ -28,6 +28,7 @@ from fairstats.methods.rates.decision import (
     asked_exactly,
     decide_by_method,
     decide_exactly,
+    error_of_switch,
     exact_pair,
 )
 from fairstats.methods.rates.estimates import (
@@ -239,11 +240,11 @@ def compare_estimates(
             level_of_each(levels[0], n_comparisons, joint_law),
             level_of_each(levels[1], n_comparisons, joint_law),
         )
-    sharpest_error = sharpest_level(
-        single_level,
-        n_comparisons,
-        settings.adjust,
-        chosen_among=n_comparisons if chosen_by_data else 0,
+    sharpest_error = error_of_switch(
+        metric,
+        settings,
+        len(pairs_possible) * len(estimates) / max(len(metric.rates), 1),
+        chosen_by_data=chosen_by_data,
     )
     sizes = table.group_sizes
     if settings.comparisons == "rest":

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
+from fairstats.ground.registry import Metric, rates_of_largest_family
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.verdict import (
     Evidence,
@@ -21,6 +22,7 @@ from fairstats.ground.verdict import (
     beside_equality,
     bound_level,
     reach_fair_range,
+    sharpest_level,
     with_the_other_direction,
     z_evidence,
 )
@@ -81,6 +83,33 @@ def smallest_expected_cell(table: Table) -> float:
     """
     k, n, k_reference, n_reference = table
     return float(smallest_expected(k, n, k_reference, n_reference))
+
+
+def error_of_switch(
+    metric: Metric, settings: Inference, n_comparisons: float, *, chosen_by_data: bool = False
+) -> float:
+    """The error that says which tests of a metric are exact: what its smallest p-value is held to.
+
+    A rate may stand in several metrics, alone and beside another, and equal rates are one question
+    with one p-value: so its family counts as large as the largest that it stands in.
+
+    Parameters
+    ----------
+    metric : Metric
+    settings : Inference
+    n_comparisons : float
+        Pairs of groups, and of classes, that each rate is compared in.
+    chosen_by_data : bool
+        Whether the data chose the pairs that are shown.
+    """
+    n_rates = max((rates_of_largest_family(name) for name in metric.rates), default=1)
+    n_of_family = round(n_comparisons * n_rates)
+    return sharpest_level(
+        settings.confidence_level,
+        n_of_family,
+        settings.adjust,
+        chosen_among=n_of_family if chosen_by_data else 0,
+    )
 
 
 def exact_pair(estimates: RateEstimates, i: int, j: int, error: float) -> ExactPair | None:

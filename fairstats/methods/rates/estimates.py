@@ -15,6 +15,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import SELECTED, Rate
+from fairstats.methods.rates.limits import SharedUnits
 from fairstats.numerics.rates.score import Contrast
 
 #: Rows more in every cell that limits of functions of the cells and of ratios of means are about:
@@ -169,31 +170,30 @@ class RateEstimates:
             return math.sqrt(term_variances @ self.inflation[[i, j]] / term_variances.sum())
         return 1.0
 
-    def dependence(self, i: int, j: int, *, contrast: Contrast) -> float:
-        """Standard error of a contrast with all proportions independent, over its own.
+    def shared(self, i: int, j: int) -> SharedUnits | None:
+        """What two groups share that are in the same clusters; None where they share nothing.
 
-        1 without clusters.
+        Of a mean the sums over its proportions.
         """
         if not self.clustered:
-            return 1.0
+            return None
         proportions = self.parts or (self,)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance_if_independent = (
-                sum(
-                    proportion._variances_of_terms(i, j, contrast).sum()
-                    for proportion in proportions
-                )
-                / len(proportions) ** 2
-            )
-        std_error_together = self.std_error(i, j, contrast=contrast)
         # rates that show no variance show nothing that the groups share
-        shows_variance = (
-            all(proportion.varies[[i, j]].any() for proportion in proportions)
-            and 0 < std_error_together < math.inf
+        if not all(proportion.varies[[i, j]].any() for proportion in proportions):
+            return None
+        variances = np.zeros(2)
+        for proportion in proportions:
+            variances += proportion.variance[[i, j]] / len(proportions) ** 2
+        apart = float(variances.sum())
+        joint = self.covariance
+        covariance = (apart - float(joint[i, i] + joint[j, j] - 2 * joint[i, j])) / 2
+        if not abs(covariance) > ROUNDING * apart:
+            return None
+        return SharedUnits(
+            variance=float(variances[0]),
+            variance_reference=float(variances[1]),
+            covariance=covariance,
         )
-        if shows_variance:
-            return math.sqrt(variance_if_independent) / std_error_together
-        return 1.0
 
     @functools.cached_property
     def effective(self) -> tuple[Floats, Floats]:

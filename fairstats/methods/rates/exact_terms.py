@@ -42,6 +42,8 @@ class ExactTerms:
     ----------
     places : ndarray of int, shape (E,)
         Which of all differences they are.
+    error_of_each : float
+        Of each of their limits, so that all hold at once.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class ExactTerms:
         self._pairs = [pairs[place] for place in self.places.tolist()]
         self._margin = margin
         self._fair_range = (-margin, margin)
-        self._error_of_each = error_of_each
+        self.error_of_each = error_of_each
         self._level_of_each = 1 - error_of_each
         tables = [pair.table for pair in self._pairs]
         self._tables = np.array(tables, dtype=np.float64).reshape(-1, 4)
@@ -141,6 +143,12 @@ class ExactTerms:
 
     # ------------------------------------------------------------------------------ limits
 
+    def tables_of(self, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Successes and cases of the group and of its reference, of some differences; shape
+        (F, 4).
+        """
+        return self._tables[numbers].astype(np.int64)
+
     def limits(self, numbers: Sequence[int]) -> list[tuple[float, float]]:
         """Limits of several differences, which hold at once with those of all others."""
         limits = []
@@ -189,7 +197,7 @@ class ExactTerms:
                 pair = self._pairs[number]
                 pvalue_above = pair.pvalue("difference", farthest, "two-sided")
                 pvalue_below = pair.pvalue("difference", -farthest, "two-sided")
-                is_kept = max(pvalue_above, pvalue_below) >= self._error_of_each
+                is_kept = max(pvalue_above, pvalue_below) >= self.error_of_each
                 if is_kept or abs(self._estimates[number]) >= farthest:
                     low, high = self._limits_of(number)
                     farthest = max(farthest, abs(low), abs(high))
@@ -203,7 +211,7 @@ class ExactTerms:
         shown to.
         """
         near_ends = np.maximum(limits[0], -limits[1])
-        error = self._error_of_each
+        error = self.error_of_each
         least_outside = self._least_outside()
         kept = self._keep_beyond(largest)
         for number in np.argsort(-near_ends, kind="stable").tolist():
@@ -262,7 +270,7 @@ class ExactTerms:
         everywhere = np.ones(len(self), dtype=bool)
         above = least_pvalues(self._tables, size, upwards=everywhere)
         below = least_pvalues(self._tables, -size, upwards=~everywhere)
-        return np.minimum(above, below) >= self._error_of_each
+        return np.minimum(above, below) >= self.error_of_each
 
     def _keep_at_near_end(self, size: float) -> NDArray[np.bool_]:
         """Whether the near end of a two-sided interval surely lies within this size: the estimate
@@ -270,7 +278,7 @@ class ExactTerms:
         """
         null = np.where(self._upwards, size, -size)
         least = least_pvalues(self._tables, null, upwards=self._upwards)
-        return (np.abs(self._estimates) <= size) | (least >= self._error_of_each)
+        return (np.abs(self._estimates) <= size) | (least >= self.error_of_each)
 
 
 def _blocks(order: Floats) -> Iterator[list[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -167,21 +167,56 @@ class Widest(LimitsByCriticalValue):
         return min(larger_statistic, 0.0)
 
 
+#: Least share of the variance of two independent rates that counts as one of those that depend on
+#: each other.
+_LEAST_VARIANCE = 1e-12
+#: A statistic of groups that share clusters is at least this share of that of independent ones.
+_LEAST_SCALE = math.sqrt(0.5)
+
+
+@dataclass(frozen=True)
+class SharedUnits:
+    """Variances of two rates, and their covariance by clusters that both groups are in."""
+
+    variance: float
+    variance_reference: float
+    covariance: float
+
+    def scale(self, slope: float) -> float:
+        """Standard error of r − slope·r₀ with both rates independent, over its own.
+
+        1 where the groups agree so well that no variance is left.
+        """
+        if slope > 1:
+            # of r/slope − r₀: no infinity
+            return replace(
+                self, variance=self.variance_reference, variance_reference=self.variance
+            ).scale(1 / slope)
+        apart = self.variance + slope**2 * self.variance_reference
+        together = apart - 2 * slope * self.covariance
+        if together <= _LEAST_VARIANCE * apart:
+            return 1.0
+        return math.sqrt(apart / together)
+
+
 @dataclass(frozen=True)
 class Score(LimitsByCriticalValue):
     """All θ that the score test does not reject.
 
-    `correction`, `continuity`: as in `score`; `scale` multiplies the statistic where the estimate
-    lies above and below the null: of groups that share clusters the standard error if they were
-    independent over their own; `known`: limits that were searched for together with those of other
-    pairs.
+    `correction`, `continuity`: as in `score`; `shared`: by groups in the same clusters, whose
+    statistic has the standard error of
+
+        r − θr₀ for a ratio,    r − r₀ for a difference,    r − r₀·p(1 − p)/(p₀(1 − p₀)) for an odds ratio
+
+    at the null value (p, p₀ its most likely rates), so that of equal rates all three are one;
+    `known`: limits that were searched for together with those of other pairs.
     """
 
     table: Table
     contrast: Contrast
     correction: bool
     continuity: bool = False
-    scale: tuple[float, float] = (1.0, 1.0)
+    shared: SharedUnits | None = None
     known: KnownLimits = field(default_factory=dict, compare=False)
 
     def limits(self, critical: float) -> tuple[float, float]:
@@ -192,7 +227,22 @@ class Score(LimitsByCriticalValue):
 
     def limit(self, critical: float, side: int) -> float:
         """The lower (side −1) or the upper end (side 1)."""
-        critical /= self.scale[side > 0]
+        if self.shared is None:
+            return self._limit_of_independent(critical, side)
+        if self.contrast == "difference":
+            return self._limit_of_independent(critical / self.shared.scale(1.0), side)
+
+        def excess(of_independent: float) -> float:
+            null = self._limit_of_independent(of_independent, side)
+            return of_independent * self._scale(null) - critical
+
+        largest = critical / _LEAST_SCALE
+        if not 0 < largest < math.inf or excess(largest) <= 0:
+            return self._limit_of_independent(largest, side)
+        nearest = scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-13, rtol=1e-14)
+        return self._limit_of_independent(nearest, side)
+
+    def _limit_of_independent(self, critical: float, side: int) -> float:
         return _LIMIT_FUNCTIONS[self.contrast](
             self.table, critical, self.correction, side=side, continuity=self.continuity
         )
@@ -200,7 +250,31 @@ class Score(LimitsByCriticalValue):
     def statistic(self, null: float) -> float:
         """Score statistic."""
         z = score.score_statistic(self.table, self.contrast, null, self.correction, self.continuity)
-        return self.scale[z < 0] * z
+        return self._scale(null) * z
+
+    def _scale(self, null: float) -> float:
+        """What the statistic of independent groups is multiplied by."""
+        if self.shared is None:
+            return 1.0
+        if self.contrast == "difference":
+            return self.shared.scale(1.0)
+        if self.contrast == "ratio":
+            return self.shared.scale(null)
+        return self.shared.scale(_slope_of_odds(self.table, null))
+
+
+def _slope_of_odds(table: Table, odds_ratio: float) -> float:
+    """p(1 − p)/(p₀(1 − p₀)) of the most likely rates under an odds ratio."""
+    k, n, k0, n0 = table
+    if not 0 < odds_ratio < math.inf:
+        return 1.0
+    p, q, p0, q0 = score.rates_with_odds_ratio(
+        np.array(k + k0), np.array(n), np.array(n0), np.array(odds_ratio)
+    )
+    below = float(p0 * q0)
+    if below <= 0:
+        return 1.0
+    return float(p * q) / below
 
 
 #: Null values of all others beyond which a limit lies nowhere: a group that is nearly everybody.

@@ -28,13 +28,20 @@ from scipy.special import ndtr, stdtr
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
-from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile
+from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
 from fairstats.ground.progress import under_way
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_length, check_shape, damaged
 from fairstats.ground.verdict import Evidence, Procedure, settle
-from fairstats.methods.rates.decision import ExactPair, decide_by_method, decide_exactly, exact_pair
+from fairstats.methods.rates.decision import (
+    ExactPair,
+    decide_by_method,
+    decide_exactly,
+    error_of_switch,
+    exact_pair,
+)
 from fairstats.methods.rates.estimates import (
     RateEstimates,
     estimate_rate,
@@ -71,6 +78,8 @@ _SEARCHED_TOGETHER = 512
 #: for, which has no exact tests.
 _BAND = "simultaneous band"
 BAND_BY_MEE = "simultaneous band (mee)"
+#: Limits by exact tests that a file may lack: fewer are found before it is written.
+_FEW_LACKING = 500
 _OPEN_UPWARDS = "A gap that is not known leaves the interval open up to 1."
 
 
@@ -142,6 +151,33 @@ class GapComponents(Sequence[GapComponent]):
         """As a tuple's."""
         return repr(tuple(self))
 
+    def to_store(self) -> StoredGaps | None:
+        """Columns for a file, where the limits of many differences are not known yet.
+
+        None where few are lacking: a file has them all then.
+        """
+        lacking = self._lacking[self._order]
+        places = np.flatnonzero(lacking >= 0)
+        if self._exact is None or places.size < _FEW_LACKING:
+            return None
+        columns = {name: column[self._order] for name, column in self._columns.items()}
+        for name in ("low", "high"):
+            columns[name] = columns[name].astype(np.float64)
+            columns[name][places] = np.nan
+        return StoredGaps(
+            rate=tuple(columns["rate"].tolist()),
+            group=tuple(columns["group"].tolist()),
+            reference=tuple(columns["reference"].tolist()),
+            estimate=columns["estimate"],
+            std_error=columns["std_error"],
+            low=columns["low"],
+            high=columns["high"],
+            n=columns["n"],
+            lacking=places,
+            tables=self._exact.tables_of(lacking[places]),
+            error_of_each=self._exact.error_of_each,
+        )
+
     def _make(self, places: NDArray[np.intp]) -> list[GapComponent]:
         self._find_limits(places)
         chosen = {}
@@ -159,6 +195,71 @@ class GapComponents(Sequence[GapComponent]):
         self._columns["low"][lacking] = limits[:, 0]
         self._columns["high"][lacking] = limits[:, 1]
         self._lacking[lacking] = -1
+
+
+@serialisable(eq=False)
+class StoredGaps:
+    """Differences as a file has them, where limits by exact tests are found when they are read.
+
+    Of 200 groups there are thousands, and a file of an audit that had to have them all would take
+    longer than the audit.
+
+    Attributes
+    ----------
+    rate, group, reference : tuple of str, length E
+    estimate, std_error, low, high, n : ndarray, shape (E,)
+        As in `GapComponent`; limits that are not known are NaN.
+    lacking : ndarray of int, shape (F,)
+        Places of these.
+    tables : ndarray of int, shape (F, 4)
+        Their successes and cases, of group and reference.
+    error_of_each : float
+        Of each of the limits, so that all hold at once.
+    """
+
+    rate: tuple[str, ...]
+    group: tuple[str, ...]
+    reference: tuple[str, ...]
+    estimate: NDArray[np.float64]
+    std_error: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    n: NDArray[np.int64]
+    lacking: NDArray[np.int64]
+    tables: NDArray[np.int64]
+    error_of_each: float
+
+    def check_stored(self) -> None:
+        """Raise where a file has been changed so that its parts do not fit together."""
+        length = len(self.rate)
+        for name in ("group", "reference"):
+            check_length(self, name, getattr(self, name), length)
+        for name in ("estimate", "std_error", "low", "high", "n"):
+            check_shape(self, name, getattr(self, name), (length,))
+        check_shape(self, "tables", self.tables, (self.lacking.size, 4))
+        places = self.lacking
+        if self.lacking.ndim != 1 or not ((places >= 0) & (places < length)).all():
+            raise damaged("differences without limits that are none of its own", "their places")
+        hits = self.tables[:, ::2]
+        cases = self.tables[:, 1::2]
+        if not ((hits >= 0) & (hits <= cases) & (cases > 0)).all():
+            raise damaged("tables with more successes than cases", "counts of a group, and of all")
+        if not 0 < self.error_of_each < 1:
+            raise damaged(f"an error of {self.error_of_each!r:.40}", "a number between 0 and 1")
+
+    def restored(self) -> GapComponents:
+        """The differences, as they were before."""
+        columns: dict[str, Any] = {}
+        for name in ("rate", "group", "reference"):
+            columns[name] = np.array(getattr(self, name), dtype=object)
+        for name in ("estimate", "std_error", "low", "high", "n"):
+            columns[name] = np.array(getattr(self, name))
+        pairs = {}
+        for place, table in zip(self.lacking.tolist(), self.tables.tolist(), strict=True):
+            pairs[place] = ExactPair(*table)
+        # what is asked of limits alone needs no margin
+        exact = ExactTerms(pairs, 0.0, self.error_of_each)
+        return GapComponents(columns, np.arange(len(self.rate)), exact)
 
 
 @serialisable(eq=False)
@@ -279,6 +380,8 @@ def largest_gap(
     largest is small.
     """
     by_mee = settings.method == "mee"
+    n_pairs = len(make_pairs(len(counts.groups), 0, settings.comparisons))
+    error = error_of_switch(metric, settings, n_pairs)
     settings = replace(settings, method=BAND_BY_MEE if by_mee else _BAND, comparisons="all")
     if rates is None:
         rates = [RATES[rate_name] for rate_name in metric.rates]
@@ -286,7 +389,7 @@ def largest_gap(
     lacking = _what_is_unknown(estimates)
     only_difference = _only_difference(estimates)
     if only_difference is not None:
-        result = _size_of_difference(counts, metric, only_difference, settings, lacking)
+        result = _size_of_difference(counts, metric, only_difference, settings, lacking, error)
         if result is not None:
             return result
     band = _SimultaneousBand.of(counts, estimates, by_mee=by_mee)
@@ -426,12 +529,14 @@ def _size_of_difference(
     only_difference: tuple[RateEstimates, int, int],
     settings: Inference,
     lacking: Sequence[str],
+    error: float,
 ) -> MaximumResult | None:
     """The gap of the only two groups: what their difference shows, without its sign.
 
     None where there is no method.
 
-    `lacking`: why others are unknown, if there are any. The gap may then be as large as 1.
+    `lacking`: why others are unknown, if there are any. The gap may then be as large as 1; `error`:
+    of the switch to exact tests, as where the difference is asked for itself.
     """
     estimates, group_index, reference_index = only_difference
     confidence_level = settings.confidence_level
@@ -443,7 +548,7 @@ def _size_of_difference(
         return None
     exact_tests = None
     if score_method == "score":
-        exact_tests = exact_pair(estimates, group_index, reference_index, 1 - confidence_level)
+        exact_tests = exact_pair(estimates, group_index, reference_index, error)
     levels = (confidence_level, 2 * confidence_level - 1)
     if exact_tests is None:
         decision = decide_by_method(chosen_method, "difference", settings, levels)

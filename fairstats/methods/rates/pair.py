@@ -232,7 +232,7 @@ def _score_method(
     """By the score; of a mean of several rates by those of all of them (MOVER)."""
     i, j = pair
     proportions = estimates.parts or (estimates,)
-    dependence = estimates.dependence(i, j, contrast=contrast)
+    shared = estimates.shared(i, j)
     tables = [proportion.table(i, j) for proportion in proportions]
     continuity = is_corrected_mean(tables)
     scores: list[Score | OfAll] = []
@@ -244,7 +244,7 @@ def _score_method(
             contrast=contrast,
             correction=method == "score",
             continuity=continuity,
-            scale=(dependence, dependence),
+            shared=shared,
             known=known_limits or {},
         )
         difference = float(proportion.rate[i] - proportion.rate[j])

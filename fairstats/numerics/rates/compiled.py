@@ -66,6 +66,8 @@ _DENSER = 2.0
 _AS_DENSE = 1.3
 #: A statistic that rounding alone keeps from 0, as in `exact_table.statistic`.
 NO_STATISTIC = 1e-12
+#: In place of a p-value that tails of the larger group's law alone make.
+UNKNOWN = -1.0
 #: Logarithm of a probability that adds nothing to a p-value of at least γ.
 _NOTHING = -50.0
 _NO_MASS = math.exp(_NOTHING)
@@ -606,6 +608,47 @@ def _places_of_tails(
 
 
 @_compiled
+def _smaller_counts(contrast: int, n: int, null: float, rates: Floats) -> tuple[int, int]:
+    """The first count of the smaller group that is not all but impossible, and how many there
+    are.
+    """
+    reach = REACH / math.sqrt(n)
+    at_first = _angle(_smaller_rate(contrast, rates[0], null))
+    at_last = _angle(_smaller_rate(contrast, rates[rates.size - 1], null))
+    first_count = math.floor(n * math.sin(max(at_first - reach, 0.0)) ** 2)
+    last_count = math.ceil(n * math.sin(min(at_last + reach, _HALF_PI)) ** 2)
+    return first_count, last_count - first_count + 1
+
+
+@_compiled
+def _region(
+    contrast: int,
+    alternative: int,
+    observed: float,
+    table: tuple[int, int, int, int],
+    null: float,
+    first_count: int,
+    number_of_counts: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Counts of the larger group that are as extreme, beside so many of the smaller one: from the
+    first array on, and below the second one.
+    """
+    k, n, k0, n0 = table
+    low = np.full(number_of_counts, n0 + 1)
+    high = np.zeros(number_of_counts, dtype=np.int64)
+    unused = np.empty(number_of_counts, dtype=np.int64)
+    if alternative != GREATER:
+        value = -abs(observed) if alternative == TWO_SIDED else observed
+        _write_boundary(contrast, first_count, n, n0, null, value, low, unused)
+    if alternative != LESS:
+        value = abs(observed) if alternative == TWO_SIDED else observed
+        _write_boundary(contrast, first_count, n, n0, null, value, unused, high)
+    if first_count <= k < first_count + number_of_counts:
+        _include_observed(alternative, observed, k - first_count, k0, low, high)
+    return low, high
+
+
+@_compiled
 def evaluate(
     contrast: int,
     k: int,
@@ -631,10 +674,12 @@ def evaluate(
     answered : bool
         Whether the loops can answer; else the arrays have to.
     pvalue, larger_rate : float
+        UNKNOWN where only the end of the null hypothesis counts.
     first_count : int
         First count of the smaller group.
     low, high : ndarray of int, shape (I,)
-        As in `exact_table.Answer`.
+        As in `exact_table.Answer`; at the end of the null hypothesis one more, of the one count
+        that the smaller group has there.
     """
     none = np.empty(0, dtype=np.int64)
     points = rates.size
@@ -648,8 +693,23 @@ def evaluate(
     least, most = _ends_of_smaller_rate(contrast, null)
     lowest = _angle(_larger_rate(contrast, least, null))
     highest = _angle(_larger_rate(contrast, most, null))
+    first_count, number_of_counts = _smaller_counts(contrast, n, null, rates)
     if lowest >= last_angle or highest <= first_angle:
-        return False, 0.0, 0.0, 0, none, none
+        # only the end of the null hypothesis counts, where the smaller group has one count: whose
+        # region comes last
+        low, high = _region(
+            contrast, alternative, observed, (k, n, k0, n0), null, first_count, number_of_counts
+        )
+        end = _larger_rate(contrast, least if lowest >= last_angle else most, null)
+        if alternative == TWO_SIDED and observed == 0:
+            return True, 1.0, end, first_count, low, high
+        end_of_smaller = n if most == 1.0 else 0
+        last_low, last_high = _region(
+            contrast, alternative, observed, (k, n, k0, n0), null, end_of_smaller, 1
+        )
+        low = np.append(low, last_low)
+        high = np.append(high, last_high)
+        return True, UNKNOWN, end, first_count, low, high
     low_end = max(lowest, first_angle)
     high_end = min(highest, last_angle)
     smaller_at_low = _angle(_smaller_rate(contrast, math.sin(low_end) ** 2, null))
@@ -664,24 +724,9 @@ def evaluate(
         if between_points > MOST_BETWEEN:
             return False, 0.0, 0.0, 0, none, none
 
-    # counts of the smaller group that are not all but impossible
-    reach = REACH / math.sqrt(n)
-    at_first = _angle(_smaller_rate(contrast, rates[0], null))
-    at_last = _angle(_smaller_rate(contrast, rates[points - 1], null))
-    first_count = math.floor(n * math.sin(max(at_first - reach, 0.0)) ** 2)
-    last_count = math.ceil(n * math.sin(min(at_last + reach, _HALF_PI)) ** 2)
-    number_of_counts = last_count - first_count + 1
-    low = np.full(number_of_counts, n0 + 1)
-    high = np.zeros(number_of_counts, dtype=np.int64)
-    unused = np.empty(number_of_counts, dtype=np.int64)
-    if alternative != GREATER:
-        value = -abs(observed) if alternative == TWO_SIDED else observed
-        _write_boundary(contrast, first_count, n, n0, null, value, low, unused)
-    if alternative != LESS:
-        value = abs(observed) if alternative == TWO_SIDED else observed
-        _write_boundary(contrast, first_count, n, n0, null, value, unused, high)
-    if first_count <= k <= last_count:
-        _include_observed(alternative, observed, k - first_count, k0, low, high)
+    low, high = _region(
+        contrast, alternative, observed, (k, n, k0, n0), null, first_count, number_of_counts
+    )
     number = last_larger - first_larger + 2
     places = _places_of_tails(alternative, first_larger, number, low, high)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from math import atanh, inf, isfinite, log, pi, sqrt
 from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +69,16 @@ _MOST_JUMPS = 4
 _LARGE_JUMP = 0.1
 
 #: Exact p-values that are asked of arrays before compiled loops are loaded: about forty rows, .4 s.
-#: Loading takes half a second, compiling them, once for an installation, ten.
+#: Loading takes half a second, compiling them, once for an installation, ten. One of large groups
+#: counts as several, one more for so many probabilities.
 _BEFORE_LOOPS: float = 2_000
+_PROBABILITIES = 2_000
+
+#: The value of each contrast where both rates are equal.
+EQUALITY: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
+
+#: Successes and cases of the smaller and of the larger group.
+Table: TypeAlias = tuple[int, int, int, int]
 
 OPPOSITE = {"less": "greater", "greater": "less", "two-sided": "two-sided"}
 
@@ -123,7 +132,7 @@ class Question:
 
 def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
     """Answers to questions about any tables, by compiled loops where there are any."""
-    loops = compiled_loops(len(questions))
+    loops = compiled_loops(sum(map(_count_of_work, questions)))
     if loops is None:
         return answer_by_arrays(contrast, questions)
     answers: dict[int, Answer] = {}
@@ -139,9 +148,21 @@ def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
 
 
 class _Asked:
-    """Questions that this process has asked so far."""
+    """Questions that this process has asked so far, large ones as several."""
 
     number = 0
+
+
+def _count_of_work(question: Question) -> int:
+    """As how many p-values of small groups a question counts."""
+    return 1 + _count_of_likely(question) * question.larger.rates.size // _PROBABILITIES
+
+
+def _count_of_likely(question: Question) -> int:
+    """About as many counts of the smaller group are not all but impossible where both groups are of
+    one size.
+    """
+    return int(min(question.n, 8 * sqrt(question.n))) + 1
 
 
 def compiled_loops(number: int = 0) -> ModuleType | None:
@@ -196,6 +217,11 @@ def answer_by_loops(loops: ModuleType, contrast: Contrast, question: Question) -
     )
     if not answered:
         return None
+    if pvalue == loops.UNKNOWN:
+        largest = _tails_at_end(int(low[-1]), int(high[-1]), question.n0, rate)
+        pvalue = min(largest + GAMMA, 1.0)
+        low = low[:-1]
+        high = high[:-1]
     return Answer(
         pvalue=pvalue,
         null=question.null,
@@ -235,8 +261,7 @@ def _cut(places: list[int], questions: Sequence[Question]) -> Iterator[list[int]
         stop = start + 1
         while stop < len(places):
             question = questions[places[stop]]
-            # about as many counts are not all but impossible where both groups are of one size
-            counts = min(question.n, 8 * sqrt(question.n)) + 1
+            counts = _count_of_likely(question)
             if (stop + 1 - start) * counts * question.larger.rates.size > _MOST_AT_ONCE:
                 break
             stop += 1
@@ -416,8 +441,7 @@ class _Block:
             # at the end of the null hypothesis all cases of the smaller group have one count
             rate = float(ends[row, 0] if angles[row, 0] >= last[row, 0] else ends[row, 1])
             n0 = int(self.n0[row, 0])
-            at_least_low = 1.0 - binomial_cdf(int(low[row, -1]) - 1, n0, rate)
-            largest[row] = at_least_low + binomial_cdf(int(high[row, -1]) - 1, n0, rate)
+            largest[row] = _tails_at_end(int(low[row, -1]), int(high[row, -1]), n0, rate)
             rates[row] = rate
         return largest, rates
 
@@ -580,6 +604,11 @@ class _Block:
         return result
 
 
+def _tails_at_end(low: int, high: int, n0: int, rate: float) -> float:
+    """P(X ≥ low) + P(X < high) of the larger group's count, at the end of a null hypothesis."""
+    return 1.0 - binomial_cdf(low - 1, n0, rate) + binomial_cdf(high - 1, n0, rate)
+
+
 def statistic(table: tuple[int, int, int, int], contrast: Contrast, null: float) -> float:
     """Score statistic of a table (k, n, k₀, n₀), exactly 0 where rounding alone keeps it from 0."""
     z = score_statistic(table, contrast, null)
@@ -668,6 +697,11 @@ class ExactTable:
         """p-values of tables with this count of the larger group, and other counts of the smaller
         one.
         """
+        if alternative == "two-sided" and null == EQUALITY[self.contrast]:
+            _, n, k0, n0 = self.table
+            forms = [_one_form((count, n, k0, n0)) for count in smaller_counts]
+            equality = _answer_equality(forms)
+            return [equality[form].pvalue for form in forms]
         questions = [self.question(null, alternative, count) for count in smaller_counts]
         return [found.pvalue for found in answer(self.contrast, questions)]
 
@@ -893,10 +927,17 @@ class ExactTable:
 def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
     """Have the p-values of null values, each with its table and alternative, kept by the tables."""
     lacking: dict[Contrast, dict[tuple[int, float, str], ExactTable]] = {}
+    equal: dict[int, ExactTable] = {}
     for table, null, alternative in questions:
-        if table.lacks(null, alternative):
-            of_contrast = lacking.setdefault(table.contrast, {})
-            of_contrast[id(table), null, alternative] = table
+        if not table.lacks(null, alternative):
+            continue
+        if alternative == "two-sided" and null == EQUALITY[table.contrast]:
+            equal[id(table)] = table
+            continue
+        of_contrast = lacking.setdefault(table.contrast, {})
+        of_contrast[id(table), null, alternative] = table
+    if equal:
+        _ask_equality(list(equal.values()))
     for contrast, tables in lacking.items():
         asked = []
         for (_, null, alternative), table in tables.items():
@@ -904,6 +945,56 @@ def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
         answers = answer(contrast, asked)
         for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=True):
             table.keep(null, alternative, found)
+
+
+def _ask_equality(tables: Sequence[ExactTable]) -> None:
+    """Have the p-values of equal rates kept by tables.
+
+    That two rates are equal is one question, whatever contrast it is put in, whichever group stands
+    first, and whether successes or failures are counted. So it is asked as a difference, and of one
+    of the forms that a table has.
+    """
+    forms = []
+    for table in tables:
+        # a region of the table itself, and the p-value of its one form
+        forms += [table.table, _one_form(table.table)]
+    answers = _answer_equality(forms)
+    for table in tables:
+        equality = EQUALITY[table.contrast]
+        pvalue = answers[_one_form(table.table)].pvalue
+        of_table = replace(answers[table.table], pvalue=pvalue, null=equality)
+        table.keep(equality, "two-sided", of_table)
+
+
+def _answer_equality(tables: Sequence[Table]) -> dict[Table, Answer]:
+    """Answers to whether both rates are equal, of tables (k, n, k₀, n₀) as they stand."""
+    asked: dict[Table, Question] = {}
+    for table in tables:
+        k, n, k0, n0 = table
+        asked[table] = Question(
+            k=k,
+            n=n,
+            k0=k0,
+            n0=n0,
+            larger=larger_group(k0, n0),
+            null=EQUALITY["difference"],
+            alternative="two-sided",
+        )
+    return dict(zip(asked, answer("difference", list(asked.values())), strict=True))
+
+
+def _one_form(table: Table) -> Table:
+    """Of groups of one size either may count as the larger one, whose rate is the nuisance, and by
+    successes another does than by failures: one of the two forms.
+
+    Where one group is larger p is the same by successes and by failures, but for rounding.
+    """
+    k, n, k0, n0 = table
+    if n < n0:
+        return table
+    fewer = min(k, k0)
+    more = max(k, k0)
+    return min((fewer, n, more, n), (n - more, n, n - fewer, n))
 
 
 def find_limits(wanted: Sequence[tuple[ExactTable, WantedLimit]]) -> None:

@@ -256,6 +256,11 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         of_classes = rates_of_classes(counts, [RATES[name] for name in metric.rates], kind)
         rates = [rate.name for rate in of_classes]
         names_in_r = [rate.name_in_r for rate in of_classes]
+    options: dict[str, Any] = {}
+    if result.settings.method == BAND_BY_MEE:
+        options["method"] = "mee"
+    if len(result.components) == 1:
+        options["exact"] = any(comparison.procedure.exact for comparison in result.comparisons)
     answer = bench.call(
         r_function,
         *table_arguments(counts),
@@ -264,7 +269,7 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         result.critical_value,
         counts.clustered,
         margin=result.settings.limit,
-        **({"method": "mee"} if result.settings.method == BAND_BY_MEE else {}),
+        **options,
         **design(counts),
     )
     for key in ("interval", "bounds"):

@@ -5,6 +5,7 @@ Witness: all of them asked, one by one.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from scipy.special import ndtri
 
 import fairstats as fs
-from fairstats.methods.rates import exact_terms
+from fairstats.ground.serialise import decode, encode
+from fairstats.methods.rates import exact_terms, maxima
 from fairstats.methods.rates.decision import ExactPair
 from fairstats.methods.rates.exact_terms import ExactTerms
 from fairstats.numerics.rates.exact import exact_interval, exact_limits, exact_pvalue, least_pvalues
@@ -156,3 +158,35 @@ def test_few_of_many_differences_are_asked(monkeypatch: pytest.MonkeyPatch) -> N
     highs = np.array([component.high for component in components])
     assert result.confidence_interval.low == np.maximum(lows, -highs).max()
     assert result.confidence_interval.high == np.maximum(np.abs(lows), np.abs(highs)).max()
+
+
+def test_a_file_finds_limits_of_many_differences_when_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Writing asks for none of them; what is read again has the same limits."""
+    rng = np.random.default_rng(5)
+    counts = {}
+    for group in range(9):
+        cases = int(rng.integers(20, 60))
+        hits = int(rng.binomial(cases, 0.1 + 0.08 * group))
+        counts[f"g{group}"] = (hits, cases - hits)
+    result = fs.demographic_parity_difference(counts=counts, agg="max")
+    in_full = json.loads(json.dumps(encode(result)))
+    again = fs.demographic_parity_difference(counts=counts, agg="max")
+    monkeypatch.setattr(maxima, "_FEW_LACKING", 1)
+    monkeypatch.setattr(ExactTerms, "limits", None)
+    stored = json.loads(json.dumps(encode(again)))
+    assert stored["components"]["class"] == "StoredGaps"
+    assert isinstance(in_full["components"], list)
+    monkeypatch.undo()
+    assert decode(stored).components == decode(in_full).components == result.components
+    assert decode(stored).components[3].low == result.components[3].low
+    for name, value in (
+        ("group", ["g1"]),
+        ("error_of_each", 2.0),
+        ("lacking", {"array": [99], "dtype": "int64", "shape": [1]}),
+        ("tables", {"array": [[9, 3, 1, 4]], "dtype": "int64", "shape": [1, 4]}),
+    ):
+        damaged = {**stored, "components": {**stored["components"], name: value}}
+        with pytest.raises(fs.InputError, match="json"):
+            decode(damaged)

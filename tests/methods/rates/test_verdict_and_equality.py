@@ -190,3 +190,67 @@ def test_the_smallest_ratio_is_not_surer_of_a_violation_than_of_a_difference(
         assert c.pvalue_verdict == c.pvalue
     elif c.direction == "below":
         assert c.pvalue_verdict >= c.pvalue
+
+
+def test_equality_has_one_p_value_by_every_metric_of_the_rate() -> None:
+    """Of 180 beside 180 expected halves, judged alone, the score would be exact enough; beside a
+    second rate it is not. So all of them are by exact tests.
+    """
+    counts = {"a": (80, 40, 100, 140), "b": (101, 30, 79, 150)}
+    by_metric = {
+        "difference": fs.equal_opportunity_difference(counts=counts, reference="b"),
+        "gap": fs.equal_opportunity_difference(counts=counts, agg="max"),
+        "ratio": fs.conditional_accuracy(counts=counts, reference="b"),
+        "odds ratio": fs.group_metric(
+            metric="tpr", contrast="odds_ratio", counts=counts, reference="b"
+        ),
+        "complement": fs.group_metric(metric="fnr_difference", counts=counts, reference="b"),
+        "in a family": fs.equalized_odds_difference(counts=counts, reference="b"),
+    }
+    pvalues = {name: result.comparisons[0].pvalue for name, result in by_metric.items()}
+    assert pvalues == pytest.approx(dict.fromkeys(pvalues, pvalues["difference"]), abs=1e-11)
+    assert all(result.comparisons[0].procedure.exact for result in by_metric.values())
+    # rates that stand in no larger family keep their own switch
+    selected = {"a": (80, 100), "b": (101, 79)}
+    assert not fs.disparate_impact(counts=selected, reference="b").comparisons[0].procedure.exact
+
+
+def test_groups_in_the_same_clusters_differ_by_one_p_value(rng: np.random.Generator) -> None:
+    """By hand: of r − θr₀ the standard error as of independent rates over its own, at the null
+    value. At the estimate that is the standard error of the logarithm, as the result tells it.
+    """
+    cluster = rng.integers(0, 40, 900)
+    group = rng.choice(["a", "b"], 900)
+    shift = rng.normal(0, 1, 40)[cluster]
+    selected = (rng.random(900) < 1 / (1 + np.exp(0.8 - shift - 0.3 * (group == "a")))).astype(int)
+    options: dict[str, Any] = {
+        "sensitive_features": group,
+        "cluster": cluster,
+        "reference": "b",
+    }
+    ratio = fs.disparate_impact(selected, **options)
+    difference = fs.demographic_parity_difference(None, selected, **options)
+    odds = fs.group_metric(
+        None, selected, metric="selection_rate", contrast="odds_ratio", **options
+    )
+    gap = fs.demographic_parity_difference(
+        None, selected, agg="max", sensitive_features=group, cluster=cluster
+    )
+    pvalues = [r.comparisons[0].pvalue for r in (ratio, difference, odds, gap)]
+    assert pvalues == pytest.approx([pvalues[0]] * 4, rel=1e-9)
+    for result, null in ((ratio, 1.0), (odds, 1.0), (difference, 0.0)):
+        (row,) = result.comparisons
+        level = 1 - row.pvalue
+        assert 0.5 < level < 1
+        again = {
+            "ratio": fs.disparate_impact,
+            "odds_ratio": fs.group_metric,
+            "difference": fs.demographic_parity_difference,
+        }[result.scale]
+        arguments: tuple[Any, ...] = (selected,) if result is ratio else (None, selected)
+        more: dict[str, Any] = {"confidence_level": level}
+        if result is odds:
+            more |= {"metric": "selection_rate", "contrast": "odds_ratio"}
+        # at the level of its p-value the interval ends at equality
+        ends = again(*arguments, **options, **more).comparisons[0].confidence_interval
+        assert min(abs(ends.low - null), abs(ends.high - null)) < 1e-9

@@ -167,16 +167,49 @@ def test_the_statistics_are_those_of_the_score() -> None:
 @compiles
 @pytest.mark.usefixtures("loops_at_once")
 def test_what_loops_cannot_answer_arrays_do() -> None:
-    """A null value that the nuisance rates do not reach, and a reference too large for a table."""
-    beyond = Question(15, 30, 1_062, 2_000, larger_group(1_062, 2_000), 0.95, "two-sided")
+    """A reference too large for a table."""
     large = LargerGroup.of(400_000, 1_000_000)
     assert large.tails is None
-    without_table = Question(15, 30, 400_000, 1_000_000, large, 0.1, "less")
-    for question in (beyond, without_table):
-        assert answer_by_loops(compiled, "difference", question) is None
-        (found,) = answer("difference", [question])
-        (expected,) = answer_by_arrays("difference", [question])
-        assert found.pvalue == expected.pvalue
+    question = Question(15, 30, 400_000, 1_000_000, large, 0.1, "less")
+    assert answer_by_loops(compiled, "difference", question) is None
+    (found,) = answer("difference", [question])
+    (expected,) = answer_by_arrays("difference", [question])
+    assert found.pvalue == expected.pvalue
+
+
+@compiles
+@pytest.mark.parametrize(
+    ("contrast", "table", "null"),
+    [
+        ("difference", (15, 30, 1_062, 2_000), 0.95),
+        ("difference", (15, 30, 1_062, 2_000), -0.8),
+        ("difference", (30, 30, 13, 1_022), 0.999),
+        ("ratio", (15, 30, 1_900, 2_000), 4.0),
+    ],
+)
+@pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
+def test_the_end_of_a_null_hypothesis_by_loops(
+    contrast: Any, table: tuple[int, int, int, int], null: float, alternative: str
+) -> None:
+    """A null value that the nuisance rates do not reach: all of the smaller group have one
+    count.
+    """
+    k, n, k0, n0 = table
+    question = Question(k, n, k0, n0, larger_group(k0, n0), null, alternative)
+    found = answer_by_loops(compiled, contrast, question)
+    assert found is not None
+    (expected,) = answer_by_arrays(contrast, [question])
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-12)
+    assert found.larger_rate == pytest.approx(expected.larger_rate, rel=1e-12)
+    for name in ("counts", "low", "high"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_large_groups_count_as_several_questions() -> None:
+    small = Question(3, 9, 8, 12, larger_group(8, 12), 0.8, "less")
+    large = Question(400, 1_000, 500, 1_000, larger_group(500, 1_000), 0.8, "less")
+    assert exact_table._count_of_work(small) == 1
+    assert 4 < exact_table._count_of_work(large) < 12
 
 
 def test_loops_are_loaded_once_many_questions_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -744,6 +744,28 @@ def test_tables_of_a_line_at_once() -> None:
         assert together == pytest.approx(alone, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "table", [(57, 60, 44, 60), (22, 60, 3, 60), (4, 9, 1, 9), (7, 60, 3, 9), (5, 12, 30, 40)]
+)
+def test_equal_rates_are_one_question(table: tuple[int, int, int, int]) -> None:
+    """Whatever contrast it is put in, whichever group stands first, whether successes or failures
+    are counted. By failures 57 and 44 of 60 had p = .00130 instead of .00107.
+
+    Both are valid: the witness of each is the enumeration above.
+    """
+    k, n, k0, n0 = table
+    pvalues = []
+    for contrast, equal in EQUAL.items():
+        for one in (table, (k0, n0, k, n)):
+            failures = (one[1] - one[0], one[1], one[3] - one[2], one[3])
+            for asked in (one, failures):
+                exact = ExactTable(asked, contrast)  # type: ignore[arg-type]
+                pvalues += exact.pvalues([equal], ["two-sided"])
+        line = ExactTable(table if n <= n0 else (k0, n0, k, n), contrast)  # type: ignore[arg-type]
+        pvalues += line.pvalues_of_line([line.table[0]], equal, "two-sided")
+    assert pvalues == pytest.approx([pvalues[0]] * len(pvalues), abs=1e-11)
+
+
 def test_a_line_of_one_table() -> None:
     """15 beside 6: where one count of the reference is asked for, the line is still one of the
     group's count.
