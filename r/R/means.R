@@ -26,7 +26,7 @@ FEWEST_UNITS <- 20
 #' @param contrast `"difference"`, in the unit of the number, or `"ratio"`; of means also
 #'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
-#'   `"overall"`, all rows; of selection rates by quantile `"rest"`.
+#'   `"overall"`, all rows; of quantiles and of selection rates by quantile `"rest"`.
 #' @param strata Confounder of means, errors (but R squared) and their roots: adds the comparison
 #'   within strata as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`, `adjusted_pvalue`,
 #'   `adjusted_verdict` and `pvalue_homogeneity`, and in full as attribute `"stratified"`; a sentence
@@ -247,7 +247,14 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     if (!is.null(scene$input$weight) || !is.null(scene$input$cluster)) {
       stop_argument("statistic", "a quantile of weighted or clustered rows", "\"mean\"")
     }
-    values <- quantile_values(split(numbers[[column]], factor(place, seq_along(groups))), order)
+    if (arguments$comparisons == "overall") {
+      stop_argument("comparisons", "\"overall\" of quantiles", "\"rest\", or statistic = \"mean\"")
+    }
+    is_rest <- arguments$comparisons == "rest"
+    if (is_rest && arguments$simultaneous == "max-z") {
+      stop_argument("simultaneous", "\"max-z\" beside all other rows", "\"bonferroni\"")
+    }
+    values <- quantile_values(samples_of(numbers[[column]], place, length(groups), is_rest), order)
   }
   adjust <- NULL
   if (!is.null(scene$stratum)) {
@@ -639,6 +646,12 @@ mean_values <- function(m, root = FALSE) {
   )
 }
 
+# The values of every group, and behind them those of all others of each where `rest`.
+samples_of <- function(x, place, count, rest) {
+  samples <- lapply(seq_len(count), function(g) x[place == g])
+  if (rest) c(samples, lapply(seq_len(count), function(g) x[place != g])) else samples
+}
+
 # Quantiles of samples: type 7, limits by interpolated order statistics (Nyblom 1992).
 quantile_values <- function(samples, order) {
   value <- vapply(unname(samples), stats::quantile, 0, order, names = FALSE, type = 7L)
@@ -664,6 +677,10 @@ quantile_values <- function(samples, order) {
     c(lower(samples[[g]], order, error), -lower(-samples[[g]], 1 - order, error))
   }
   against <- function(g, reference, ratio) {
+    # behind the groups stand all others of each
+    if (reference == -1L) {
+      reference <- length(samples) / 2 + g
+    }
     both <- samples[c(g, reference)]
     fine <- min(lengths(both)) >= FEWEST_UNITS && !(ratio && min(unlist(both)) <= 0)
     scale <- if (ratio) function(x) ifelse(x > 0, suppressWarnings(log(x)), -Inf) else identity
@@ -868,11 +885,15 @@ crosscheck_quantiles <- function(
   group,
   groups,
   order,
+  first,
+  second,
   ...
 ) {
-  values <- quantile_values(split(y, factor(group, groups)), order)
+  samples <- samples_of(y, match(group, groups), length(groups), any(second == -1))
   numbers_as_columns(
-    values,
+    quantile_values(samples, order),
+    first,
+    second,
     ...
   )
 }

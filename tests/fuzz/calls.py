@@ -396,7 +396,15 @@ def calls() -> dict[str, Call]:
         "calibration": Call(
             "rates",
             fs.calibration,
-            {**risks, "metric": "isotonic", "at": [0.3, 0.5], "n_resamples": 99, "rng": 1},
+            {
+                **risks,
+                "metric": "isotonic",
+                "at": [0.3, 0.5],
+                "n_resamples": 99,
+                "rng": 1,
+                "sample_weight": None,
+                "cluster": None,
+            },
         ),
         "abroca": Call(
             "rates",

@@ -85,6 +85,18 @@ def _determination(**options: Any) -> Any:
     )
 
 
+def _risks(function: str, **options: Any) -> Any:
+    """AUC, calibration and curves of a score."""
+    frame = simulated_frame()
+    return call(
+        function,
+        frame["y_true"].to_numpy(),
+        frame["score"].to_numpy().clip(0.01, 0.99),
+        sensitive_features=_columns()["group"],
+        **_with_columns(options),
+    )
+
+
 def _decompose(**options: Any) -> Any:
     columns = _columns()
     return call(
@@ -169,6 +181,27 @@ for variant in ("reference", "all", "weights"):
             contrast=contrast,
             **about,
         )
+for variant, options in VARIANTS.items():
+    _add(f"scores/auc/{variant}", _risks, function="scores", metric="auc", **options)
+    for metric in ("net_benefit", "tpr"):
+        _add(
+            f"scores/{metric}/{variant}",
+            _risks,
+            function="scores",
+            metric=metric,
+            cutoffs=[0.3, 0.5],
+            **options,
+        )
+    if variant != "overall":
+        for metric in ("slope", "intercept"):
+            _add(
+                f"calibration/{metric}/{variant}",
+                _risks,
+                "optimised",
+                function="calibration",
+                metric=metric,
+                **options,
+            )
 for variant in ("reference", "all", "rest", "weights-clusters"):
     _add(f"decompose/delta/{variant}", _decompose, "optimised", **VARIANTS[variant])
 _add(

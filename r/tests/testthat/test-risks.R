@@ -124,6 +124,69 @@ test_that("the slope is glm's", {
   expect_equal(found$rate, slope(data[data$group == "b", ]), tolerance = 1e-6)
 })
 
+test_that("weighted areas are those of all pairs, and of all rows beside everybody", {
+  data <- risky(c(120, 80))
+  data$w <- rep(c(1, 3, 2, 5), 50)
+  found <- fs_scores(data, "y", "score", "group", reference = "a", sample_weight = "w")
+  of_pairs <- function(d) {
+    one <- d[d$y == 1, ]
+    zero <- d[d$y == 0, ]
+    w <- outer(one$w, zero$w)
+    gap <- outer(one$score, zero$score, "-")
+    sum(w * ((gap > 0) + (gap == 0) / 2)) / sum(w)
+  }
+  expect_equal(found$rate, of_pairs(data[data$group == "b", ]))
+  expect_equal(found$rate_reference, of_pairs(data[data$group == "a", ]))
+  all_rows <- fs_scores(
+    data,
+    "y",
+    "score",
+    "group",
+    comparisons = "overall",
+    sample_weight = "w"
+  )
+  expect_equal(all_rows$reference, c("all", "all"))
+  expect_equal(all_rows$rate_reference, rep(of_pairs(data), 2))
+  # weights of one size in every group change nothing
+  data$even <- ifelse(data$group == "a", 2, 7)
+  plain <- fs_scores(data, "y", "score", "group", reference = "a")
+  even <- fs_scores(data, "y", "score", "group", reference = "a", sample_weight = "even")
+  expect_equal(plain$ci_low, even$ci_low)
+  # of two groups the rest is the other
+  rest <- fs_scores(data, "y", "score", "group", comparisons = "rest")
+  expect_equal(rest$estimate[rest$group == "b"], plain$estimate)
+})
+
+test_that("an area of 1 has a limit with a width", {
+  area <- area_of(data.frame(y = rep(0:1, each = 10), score = seq_len(20) / 20))
+  limits <- limits_of_area(area, 1.96)
+  expect_equal(limits[2L], 1)
+  expect_equal(limits[1L], 0.8002072, tolerance = 1e-6)
+})
+
+test_that("weighted slopes are glm's, their errors those of rows left out", {
+  data <- risky(c(120, 80))
+  data$w <- rep(c(1, 3, 2, 5), 50)
+  found <- fs_calibration(data, "y", "score", "group", reference = "a", sample_weight = "w")
+  b <- data[data$group == "b", ]
+  slope <- function(d) {
+    fit <- stats::glm(y ~ stats::qlogis(score), stats::quasibinomial(), d, weights = w)
+    stats::coef(fit)[[2L]]
+  }
+  expect_equal(found$rate, slope(b), tolerance = 1e-6)
+  a <- data[data$group == "a", ]
+  jackknife <- vapply(
+    list(a, b),
+    function(d) {
+      left_out <- vapply(seq_len(nrow(d)), function(i) slope(d[-i, ]), 0)
+      (nrow(d) - 1) / nrow(d) * sum((left_out - slope(d))^2)
+    },
+    0
+  )
+  # of normal limits MOVER's error is the root of the sum
+  expect_equal(found$std_error, sqrt(sum(jackknife)), tolerance = 0.1)
+})
+
 test_that("what cannot be used is said", {
   data <- risky()
   expect_error(fs_scores(data, "y", "score", "group", cutoffs = 0.5), "does not go along")
@@ -134,5 +197,18 @@ test_that("what cannot be used is said", {
   expect_error(
     fs_scores(data, "y", "score", "group", metric = "tpr", reference = "highest"),
     "reference"
+  )
+  data$w <- seq_len(nrow(data))
+  expect_error(
+    fs_scores(data, "y", "score", "group", metric = "miscalibration", sample_weight = "w"),
+    "sample_weight"
+  )
+  expect_error(
+    fs_scores(data, "y", "score", "group", metric = "miscalibration", comparisons = "overall"),
+    "comparisons"
+  )
+  expect_error(
+    fs_scores(data, "y", "score", "group", comparisons = "rest", simultaneous = "max-z"),
+    "bonferroni"
   )
 })

@@ -21,8 +21,18 @@ from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts, erro
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
-from fairstats.methods.rates.numbers.compare import MeanValues, QuantileValues, compare_numbers
-from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.compare import (
+    REST,
+    MeanValues,
+    QuantileValues,
+    compare_numbers,
+    sides_of_rest,
+)
+from fairstats.methods.rates.numbers.curves import (
+    CurveDifferenceResult,
+    CurveRatioResult,
+    z_of_level,
+)
 from fairstats.methods.rates.numbers.cutoffs import (
     REST_OF_ROWS,
     CutRows,
@@ -124,8 +134,8 @@ def means(
         takes the group with the highest value and makes intervals and verdicts hold over all pairs.
     comparisons : {"reference", "all", "rest", "overall"}, default "reference"
         Each other group against the reference; all pairs; each group against all other rows
-        together; or against all rows, its own among them, with the groups' shares fixed. The last
-        two are of means; of selection rates by quantile "rest".
+        together; or against all rows, its own among them, with the groups' shares fixed, which is
+        of means alone.
     margin : float, default 0
         Of differences: up to it a difference counts as fair. At 0 any difference that is shown is
         a violation, and none can be shown to be absent. Of standardised differences .1 or .2, say.
@@ -281,7 +291,7 @@ def means(
         'statistic="selection_rate", or statistic=0.9 for a quantile of every group',
     )
     if order is not None:
-        _check_quantiles(from_counts, sample_weight, cluster, comparisons)
+        _check_quantiles(from_counts, sample_weight, cluster, settings)
     if standardised:
         _check_standardised(from_counts, order, by_quantile=by_quantile)
     if by_quantile:
@@ -326,11 +336,29 @@ def means(
     if order is None:
         within = stratum_moments_of_rows(outcomes, outcomes.numbers, strata)
         return compare_means(moments, "mean", settings, reference, ratio=ratio, within=within)
-    values = QuantileValues(
-        groups=moments.groups,
-        samples=_count_values(outcomes.numbers[OUTCOME], outcomes),
-        order=order,
-    )
+    return _compare_quantiles(outcomes, moments, order, settings, reference, ratio=ratio)
+
+
+def _compare_quantiles(
+    outcomes: Outcomes,
+    moments: MomentCounts,
+    order: float,
+    settings: Inference,
+    reference: Hashable | None,
+    *,
+    ratio: bool,
+) -> NumberDifferenceResult | NumberRatioResult:
+    """Compare a quantile of all groups, or of each and of all other rows."""
+    names = moments.groups
+    beside_rest = settings.comparisons == REST_OF_ROWS
+    if beside_rest:
+        names = (*names, *([REST] * len(names)))
+    samples = _count_values(outcomes.numbers[OUTCOME], outcomes, beside_rest=beside_rest)
+    values = QuantileValues(groups=names, samples=samples, order=order)
+    pooled = None
+    if beside_rest:
+        z = z_of_level(settings.confidence_level)
+        pooled = sides_of_rest(values, moments.group_sizes, z, ratio=ratio)
     metric = "median" if order == 0.5 else f"quantile_{order:g}"
     title = TITLES.get(metric, f"Quantiles of order {order:g}")
     return compare_numbers(
@@ -343,6 +371,7 @@ def means(
         column=OUTCOME,
         ratio=ratio,
         order=order,
+        pooled=pooled,
     )
 
 
@@ -558,11 +587,17 @@ def moments_of(counts: Any, columns: tuple[str, ...], arguments: str) -> MomentC
     return moments
 
 
-def _count_values(numbers: Floats, outcomes: Outcomes) -> tuple[CountedValues, ...]:
-    """The sorted values of every group."""
+def _count_values(
+    numbers: Floats, outcomes: Outcomes, *, beside_rest: bool
+) -> tuple[CountedValues, ...]:
+    """The sorted values of every group, and behind them of all others of each where asked for."""
+    codes = outcomes.groups.codes
+    masks = [codes == position for position in range(len(outcomes.groups.labels))]
+    if beside_rest:
+        masks += [~mask for mask in masks]
     samples = []
-    for position in range(len(outcomes.groups.labels)):
-        values, rows = np.unique(numbers[outcomes.groups.codes == position], return_counts=True)
+    for mask in masks:
+        values, rows = np.unique(numbers[mask], return_counts=True)
         samples.append(CountedValues(values, np.cumsum(rows)))
     return tuple(samples)
 
@@ -585,7 +620,9 @@ def _check_statistic(statistic: Any) -> float | None:
     )
 
 
-def _check_quantiles(from_counts: bool, sample_weight: Any, cluster: Any, comparisons: str) -> None:
+def _check_quantiles(
+    from_counts: bool, sample_weight: Any, cluster: Any, settings: Inference
+) -> None:
     """Raise where quantiles are asked of what cannot give them."""
     if from_counts:
         raise InputError(
@@ -602,7 +639,20 @@ def _check_quantiles(from_counts: bool, sample_weight: Any, cluster: Any, compar
             "None for quantiles, whose limits are order statistics of independent rows",
             'statistic="mean"',
         )
-    check_choice("comparisons", comparisons, ("reference", "all"), cure='statistic="mean"')
+    check_choice(
+        "comparisons",
+        settings.comparisons,
+        ("reference", "all", REST_OF_ROWS),
+        cure='statistic="mean"',
+    )
+    is_rest = settings.comparisons == REST_OF_ROWS
+    check_that(
+        not is_rest or settings.simultaneous != "max-z",
+        "simultaneous",
+        settings.simultaneous,
+        'None or "bonferroni" of quantiles with comparisons="rest", whose groups overlap',
+        '"bonferroni"',
+    )
 
 
 def _check_standardised(from_counts: bool, order: float | None, *, by_quantile: bool) -> None:

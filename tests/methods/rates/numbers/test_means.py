@@ -408,3 +408,49 @@ def test_moments_from_samples_are_those_of_a_tally() -> None:
     worst = found.above if found.plain > 0 else found.below
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(float(worst))))
     assert isinstance(group, Moments)
+
+
+def test_quantiles_against_all_others_are_those_of_two_groups() -> None:
+    rng = np.random.default_rng(5)
+    group = np.repeat(["a", "b", "c"], (90, 60, 40))
+    wage = np.round(rng.lognormal(3, 0.5, group.size), 1)
+    for statistic, contrast in (("median", "difference"), (0.8, "ratio")):
+        pooled = fs.means(
+            wage,
+            sensitive_features=group,
+            statistic=statistic,  # type: ignore[arg-type]
+            contrast=contrast,  # type: ignore[arg-type]
+            comparisons="rest",
+        )
+        for row in pooled:
+            names = np.where(group == row.group, row.group, "others")
+            two = fs.means(
+                wage,
+                sensitive_features=names,
+                statistic=statistic,  # type: ignore[arg-type]
+                contrast=contrast,  # type: ignore[arg-type]
+                reference="others",
+            )
+            assert row.reference == "the rest"
+            assert row.n_reference == int((group != row.group).sum())
+            assert row.estimate == pytest.approx(two.estimate, rel=1e-12)
+            assert tuple(row.confidence_interval) == pytest.approx(tuple(two.confidence_interval))
+    with pytest.raises(fs.InputError, match="simultaneous"):
+        fs.means(
+            wage,
+            sensitive_features=group,
+            statistic="median",
+            comparisons="rest",
+            simultaneous="max-z",
+        )
+
+
+@pytest.mark.r
+def test_quantiles_against_all_others_are_recomputed_in_r() -> None:
+    rng = np.random.default_rng(6)
+    group = np.repeat(["a", "b", "c"], (50, 40, 30))
+    data = {"y": np.round(rng.lognormal(3, 0.5, group.size), 1), "sensitive_features": group}
+    result = fs.means(**data, statistic="median", comparisons="rest")
+    table = fs.crosscheck(result, data=data).to_frame()
+    assert len(table) >= 60
+    assert set(table["verdict"]) == {"agrees"}
