@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from fairstats.ground.checks import Numbers
+from fairstats.ground.checks import Floats, Numbers
 from fairstats.numerics.means.hall import as_student
 
 #: Steps of the secant with halved ends ("Illinois"), which stand still after about ten.
@@ -39,6 +39,15 @@ class Areas:
     variance: Numbers
     positives: Numbers
     negatives: Numbers
+
+    def take(self, places: NDArray[np.bool_]) -> Areas:
+        """Some of the areas, of arrays of shape (H,)."""
+        return Areas(
+            area=np.asarray(self.area)[places],
+            variance=np.asarray(self.variance)[places],
+            positives=np.asarray(self.positives)[places],
+            negatives=np.asarray(self.negatives)[places],
+        )
 
 
 def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Areas:
@@ -56,18 +65,50 @@ def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -
 
 def area_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Limits of the AUC, each at the one-sided level Φ(z), z ≥ 0."""
-    by_logit = _logit_limits(areas, z)
-    by_score = _score_limits(areas, z)
+    df = np.minimum(areas.positives, areas.negatives) - 1
+    by_logit = _logit_limits(areas.area, areas.variance, df, z)
+    by_score = _score_limits(areas.area, lambda area: _exponential_variance(area, areas), z)
     return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
 
 
-def _logit_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
+def adjusted_area(parts: Areas, shares: Floats) -> Numbers:
+    """Σ ω·A over strata, arrays of shape (…, H)."""
+    adjusted: Numbers = (shares * parts.area).sum(axis=-1)
+    return adjusted
+
+
+def adjusted_area_limits(parts: Areas, shares: Floats, z: Numbers) -> tuple[Numbers, Numbers]:
+    """Limits of Σ ω·A over strata, each at the one-sided level Φ(z), z ≥ 0; arrays (…, H).
+
+    The same two: by Σ ω²·Var A with Satterthwaite's degrees of freedom, and by Σ ω²·V(a), as if all
+    strata had the area a.
+    """
+    area = adjusted_area(parts, shares)
+    terms = shares**2 * parts.variance
+    variance = terms.sum(axis=-1)
+    df_of_parts = np.minimum(parts.positives, parts.negatives) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = variance**2 / (terms**2 / df_of_parts).sum(axis=-1)
+    df = np.where(variance > 0, df, np.sum(df_of_parts))
+
+    def exponential_variance(value: Numbers) -> Numbers:
+        of_parts = _exponential_variance(np.asarray(value)[..., None], parts)
+        total: Numbers = (shares**2 * of_parts).sum(axis=-1)
+        return total
+
+    by_logit = _logit_limits(area, variance, df, z)
+    by_score = _score_limits(area, exponential_variance, z)
+    return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
+
+
+def _logit_limits(
+    area: Numbers, variance: Numbers, df: Numbers, z: Numbers
+) -> tuple[Numbers, Numbers]:
     """Logit A ± t·√Var/(A(1 − A)); A itself where it has no variance."""
-    area = np.asarray(areas.area, dtype=np.float64)
-    has_spread = (area > 0) & (area < 1) & (np.asarray(areas.variance) > 0)
+    area = np.asarray(area, dtype=np.float64)
+    has_spread = (area > 0) & (area < 1) & (np.asarray(variance) > 0)
     inner = np.where(has_spread, area, 0.5)
-    df = np.minimum(areas.positives, areas.negatives) - 1
-    reach = as_student(z, df) * np.sqrt(areas.variance) / (inner * (1 - inner))
+    reach = as_student(z, df) * np.sqrt(variance) / (inner * (1 - inner))
     centre = logit(inner)
     return (
         np.where(has_spread, expit(centre - reach), area),
@@ -75,12 +116,14 @@ def _logit_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     )
 
 
-def _score_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
+def _score_limits(
+    area: Numbers, variance_at: Callable[[Numbers], Numbers], z: Numbers
+) -> tuple[Numbers, Numbers]:
     """Values a with |A − a| = z·√V(a); the end of [0, 1] that A lies at."""
-    area = np.asarray(areas.area, dtype=np.float64)
+    area = np.asarray(area, dtype=np.float64)
 
     def excess(value: Numbers) -> Numbers:
-        return (area - value) ** 2 - z**2 * _exponential_variance(value, areas)
+        return (area - value) ** 2 - z**2 * variance_at(value)
 
     return _find_end(excess, area, 0.0), _find_end(excess, area, 1.0)
 
