@@ -64,7 +64,7 @@ class StratumMoments:
         crossed = cells._with_new_groups(cross_names(strata, groups), places)
         return cls(strata=strata, groups=groups, cells=crossed, attribute=attribute)
 
-    def of_group(self, values: NDArray[np.float64], group: int) -> Floats:
+    def _of_group(self, values: NDArray[np.float64], group: int) -> Floats:
         """Of values of all crossings, shape (…, H·G), those of one group, shape (…, H)."""
         return np.asarray(values[..., group :: len(self.groups)])
 

@@ -213,13 +213,13 @@ def pair_within_strata(
     for place in places:
         parts.append(
             Moments(
-                mean=moments.of_group(cells.means(column), place),
-                variance=moments.of_group(cells.variance_of_mean(column), place),
-                third=moments.of_group(cells.third_cumulant_of_mean(column), place),
-                size=moments.of_group(cells.effective_units, place),
+                mean=moments._of_group(cells.means(column), place),
+                variance=moments._of_group(cells.variance_of_mean(column), place),
+                third=moments._of_group(cells.third_cumulant_of_mean(column), place),
+                size=moments._of_group(cells.effective_units, place),
             )
         )
-    weights = [moments.of_group(cells.weights[0], place) for place in places]
+    weights = [moments._of_group(cells.weights[0], place) for place in places]
     fewest = np.minimum(parts[0].size, parts[1].size)
     used = np.asarray(fewest >= UNITS_OF_VARIANCE - 1e-9)
     shares = np.zeros(0)
