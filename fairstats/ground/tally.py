@@ -26,7 +26,7 @@ from fairstats.ground.stored import check_length, damaged
 from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.ground.tallies.stratum_moments import StratumMoments
+from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_names
 from fairstats.ground.writing import JSON, write_file
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
@@ -439,12 +439,21 @@ class Tally:
         """Moments of the outcome, and of the errors of its prediction, within the strata."""
         if not self.stratified or self.moments is None:
             raise _lacking_part_error(self, "numbers within strata", "outcome= and strata=")
-        return self._in_strata(self.moments)
-
-    def _in_strata(self, moments: MomentCounts) -> StratumMoments:
-        """Moments of every group within the strata, of those of the levels of this tally."""
         strata, groups, positions = self._places_in_strata()
-        return StratumMoments._from_cells(strata, groups, moments, positions, self.attributes[-1])
+        return StratumMoments._from_cells(
+            strata, groups, self.moments, positions, self.attributes[-1]
+        )
+
+    def _scores_in_strata(
+        self,
+    ) -> tuple[tuple[str, ...], tuple[str, ...], ScoreCounts | None, str]:
+        """Strata, groups, rows by score of every group within the strata, and their column."""
+        strata, groups, positions = self._places_in_strata()
+        cells = self.scores
+        if cells is not None:
+            places = [stratum * len(groups) + group for stratum, group in positions]
+            cells = cells._with_new_groups(cross_names(strata, groups), places)
+        return strata, groups, cells, self.attributes[-1]
 
     def _places_in_strata(
         self,

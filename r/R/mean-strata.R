@@ -165,10 +165,58 @@ crosscheck_adjusted_means <- function(
   as_columns(list(row[names(row) != "method"]))
 }
 
+# What compares two groups, whose cells (stratum after stratum) are given, by means of numbers x.
+means_in_strata <- function(x) {
+  function(cell, count, design, about, together) {
+    m <- number_moments(x, cell, count, design$weight, design$cluster)
+    function(pair) {
+      of_pair <- list(
+        mean = m$mean[pair],
+        n = m$n[pair],
+        units = m$units[pair],
+        weights = m$weights[, pair],
+        centred = m$centred[, pair],
+        negative = m$negative[pair]
+      )
+      level <- about$options$confidence_level
+      compare_adjusted_means(of_pair, about$root, about$contrast, about$limit, level, together)
+    }
+  }
+}
+
+# The same by areas under ROC curves.
+areas_in_strata <- function(y, score) {
+  function(cell, count, design, about, together) {
+    cells <- split(data.frame(y = y, score = score), factor(cell, seq_len(count)))
+    positives <- vapply(cells, function(r) sum(r$y == 1), 0, USE.NAMES = FALSE)
+    negatives <- vapply(cells, function(r) sum(r$y == 0), 0, USE.NAMES = FALSE)
+    known <- pmin(positives, negatives) > 1
+    places <- lapply(cells[known], function(r) placements(r$score, r$y))
+    area <- variance <- rep(NaN, count)
+    area[known] <- vapply(places, function(p) mean(p$up), 0)
+    variance[known] <- vapply(
+      places,
+      function(p) stats::var(p$up) / length(p$up) + stats::var(p$down) / length(p$down),
+      0
+    )
+    function(pair) {
+      of_pair <- list(
+        area = area[pair],
+        variance = variance[pair],
+        positives = positives[pair],
+        negatives = negatives[pair],
+        n = (positives + negatives)[pair]
+      )
+      level <- about$options$confidence_level
+      compare_adjusted_areas(of_pair, about$contrast, about$limit, level, together)
+    }
+  }
+}
+
 # Rows of comparisons within strata beside the `crude` ones of the same pairs, as one family of
-# their own. `x`, `place`, `design`: number and group of every row, with its weight and cluster;
-# `among`: comparisons that the data chose from, 0 for none.
-adjusted_mean_rows <- function(x, place, stratum, design, groups, crude, about) {
+# their own. `compare`: of means_in_strata() or areas_in_strata(); `place`, `design`: group of every
+# row, with its weight and cluster; `about$among`: comparisons that the data chose from, 0 for none.
+adjusted_rows <- function(compare, place, stratum, design, groups, crude, about) {
   levels <- sort(unique(stratum))
   count <- length(groups)
   cell <- (match(stratum, levels) - 1L) * count + place
@@ -178,32 +226,15 @@ adjusted_mean_rows <- function(x, place, stratum, design, groups, crude, about) 
       stop_argument("strata", "clusters in several strata", "clusters within strata")
     }
   }
-  m <- number_moments(x, cell, length(levels) * count, design$weight, design$cluster)
-  cells_of <- function(group) (seq_along(levels) - 1L) * count + match(group, groups)
   options <- about$options
   together <- if (options$simultaneous == "none") 1 else nrow(crude)
   if (about$among > 0) {
     together <- about$among
   }
+  compare_pair <- compare(cell, length(levels) * count, design, about, together)
+  cells_of <- function(group) (seq_along(levels) - 1L) * count + match(group, groups)
   found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
-    pair <- c(cells_of(crude$group[k]), cells_of(crude$reference[k]))
-    of_pair <- list(
-      mean = m$mean[pair],
-      n = m$n[pair],
-      units = m$units[pair],
-      weights = m$weights[, pair],
-      centred = m$centred[, pair],
-      negative = m$negative[pair]
-    )
-    level <- options$confidence_level
-    row <- compare_adjusted_means(
-      of_pair,
-      about$root,
-      about$contrast,
-      about$limit,
-      level,
-      together
-    )
+    row <- compare_pair(c(cells_of(crude$group[k]), cells_of(crude$reference[k])))
     c(
       tidy_numbers(
         paste0(crude$metric[k], "_stratified"),
@@ -260,11 +291,148 @@ stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NUL
     stop_argument(
       "strata",
       paste("strata with", without),
-      "strata with means: of a number, of errors, losses, balance, calibration in the large"
+      "strata with means of a number, errors, losses, balance, calibration in the large; and AUC"
     )
   }
   if (comparisons %in% POOLED) {
     stop_argument("strata", paste("strata with", comparisons), "\"reference\" or \"all\"")
   }
   checked_strata(data, strata, n, name)
+}
+
+# ---------------------------------------------------------------- areas under ROC curves
+
+# Fewest rows of a label of a stratum that is used, and of a group beyond the first of every stratum.
+FEWEST_OF_AREA <- 3
+FEWEST_BEYOND_OF_LABEL <- 9
+
+# Areas of a group and then of its reference, both in all strata, adjusted with the weights of their
+# positives. Limits are the wider of two, as those of a single area: of the logit with Satterthwaite's
+# degrees of freedom, and those that Hanley and McNeil's variance, as if all strata had one area,
+# does not reject.
+adjusted_area_values <- function(area, variance, positives, negatives, n) {
+  count <- length(area) / 2
+  at <- list(seq_len(count), count + seq_len(count))
+  fewest <- pmin(positives, negatives)
+  used <- which(pmin(fewest[at[[1L]]], fewest[at[[2L]]]) >= FEWEST_OF_AREA)
+  cells <- lapply(at, function(of_group) of_group[used])
+  share <- positives[cells[[1L]]] *
+    positives[cells[[2L]]] /
+    (positives[cells[[1L]]] + positives[cells[[2L]]])
+  share <- share / sum(share)
+  value <- vapply(cells, function(k) if (length(k)) sum(share * area[k]) else NaN, 0)
+  own <- function(group, critical) {
+    k <- cells[[group]]
+    if (!length(k)) {
+      return(c(NaN, NaN))
+    }
+    a <- value[group]
+    terms <- share^2 * variance[k]
+    by_logit <- c(a, a)
+    if (a > 0 && a < 1 && sum(terms) > 0) {
+      df <- sum(terms)^2 / sum(terms^2 / (fewest[k] - 1))
+      q <- -stats::qt(stats::pnorm(-critical), df)
+      by_logit <- stats::plogis(stats::qlogis(a) + c(-1, 1) * q * sqrt(sum(terms)) / (a * (1 - a)))
+    }
+    m <- (positives[k] + negatives[k]) / 2 - 1
+    spread <- function(t) {
+      sizes <- positives[k] * negatives[k]
+      sqrt(sum(share^2 * t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / sizes))
+    }
+    beyond <- function(t) abs(a - t) - critical * spread(t)
+    end <- function(side) {
+      if (a == side || beyond(side) <= 0) {
+        return(side)
+      }
+      stats::uniroot(beyond, sort(c(a, side)), tol = 1e-14)$root
+    }
+    c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
+  }
+  small <- vapply(
+    cells,
+    function(k) {
+      beyond <- min(sum(positives[k] - 1), sum(negatives[k] - 1))
+      !length(k) || beyond < FEWEST_BEYOND_OF_LABEL
+    },
+    NA
+  )
+  c(
+    mover_values(
+      value,
+      vapply(cells, function(k) sum(share^2 * variance[k]), 0),
+      vapply(cells, function(k) sum(n[k]), 0),
+      small,
+      own,
+      "logit DeLong and Newcombe (MOVER)"
+    ),
+    list(cells = cells)
+  )
+}
+
+# As mean_homogeneity(), by DeLong's variances and Welch's degrees of freedom.
+area_homogeneity <- function(area, variance, fewest, cells) {
+  one <- cells[[1L]]
+  zero <- cells[[2L]]
+  v <- variance[one] + variance[zero]
+  kept <- pmin(fewest[one], fewest[zero]) >= FEWEST_OF_HOMOGENEITY & v > 0
+  if (sum(kept) < 2L) {
+    return(c(sum(kept), NaN, NaN))
+  }
+  one <- one[kept]
+  zero <- zero[kept]
+  v <- v[kept]
+  d <- area[one] - area[zero]
+  df <- v^2 / (variance[one]^2 / (fewest[one] - 1) + variance[zero]^2 / (fewest[zero] - 1))
+  total <- function(value) {
+    sum(stats::qnorm(stats::pt(-abs(d - value) / sqrt(v), df))^2)
+  }
+  least <- stats::optimize(total, range(d), tol = 1e-12)$objective
+  points <- seq(min(d), max(d), length.out = 65L)
+  best <- which.min(vapply(points, total, 0))
+  near <- points[c(max(best - 1L, 1L), min(best + 1L, 65L))]
+  least <- min(least, stats::optimize(total, near, tol = 1e-12)$objective)
+  c(sum(kept), least, stats::pchisq(least, sum(kept) - 1, lower.tail = FALSE))
+}
+
+# Every number of a comparison of a report, from the areas of the group and then of its reference in
+# all strata.
+crosscheck_adjusted_areas <- function(
+  area,
+  variance,
+  positives,
+  negatives,
+  n,
+  contrast,
+  level,
+  limit,
+  together
+) {
+  row <- compare_adjusted_areas(
+    list(area = area, variance = variance, positives = positives, negatives = negatives, n = n),
+    contrast,
+    limit,
+    level,
+    together
+  )
+  as_columns(list(row[names(row) != "method"]))
+}
+
+compare_adjusted_areas <- function(a, contrast, limit, level, together) {
+  values <- adjusted_area_values(a$area, a$variance, a$positives, a$negatives, a$n)
+  row <- compare_numbers(
+    values,
+    cbind(1L, 2L),
+    contrast,
+    limit,
+    level,
+    if (together > 1) "bonferroni" else "none",
+    matrix(0L, max(together, 1), 2L)
+  )[[1L]]
+  found <- area_homogeneity(a$area, a$variance, pmin(a$positives, a$negatives), values$cells)
+  if (contrast == "ratio") {
+    found[2:3] <- NaN
+  }
+  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(values$cells[[1L]]), found)
+  row$n <- values$n[1L]
+  row
 }

@@ -260,8 +260,8 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
   if (!is.null(scene$stratum)) {
     adjust <- function(crude, about) {
       about$root <- root
-      x <- numbers[[column]]
-      adjusted_mean_rows(x, place, scene$stratum, scene$input, groups, crude, about)
+      compare <- means_in_strata(numbers[[column]])
+      adjusted_rows(compare, place, scene$stratum, scene$input, groups, crude, about)
     }
   }
   table_of_values(metric, function() values, scene, arguments, arguments$contrast, adjust)

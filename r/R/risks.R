@@ -26,7 +26,8 @@
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them, of `fs_scores` but for the parts of the Brier score.
-#' @param strata Confounder, for losses, balance and calibration in the large, as in [fs_means()].
+#' @param strata Confounder, for losses, balance and calibration in the large, as in [fs_means()]; and
+#'   for AUC, with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -201,7 +202,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     input$n,
     arguments$strata,
     kind,
-    if (!metric %in% MEANS_OF_SCORES) metric
+    if (!metric %in% c("auc", MEANS_OF_SCORES)) metric
   )
   if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
     input$weight <- weights_that_count(input$weight, scene$grouping$labels, kind)
@@ -306,15 +307,8 @@ risk_table <- function(metric, arguments, cutoffs) {
     rows <- which(numbers$kept)
     stratum <- structure(stratum[rows], name = attr(stratum, "name"))
     design <- list(weight = input$weight[rows], cluster = input$cluster[rows])
-    within <- adjusted_mean_rows(
-      numbers$x[rows],
-      place[rows],
-      stratum,
-      design,
-      groups,
-      crude,
-      about
-    )
+    compare <- if (metric == "auc") areas_in_strata(y, score) else means_in_strata(numbers$x[rows])
+    within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
   }
   table <- with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
   if (metric == "isotonic_calibration") {

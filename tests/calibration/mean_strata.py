@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtri
 
 import fairstats as fs
 from fairstats.numerics.means.hall import Moments, hall_statistics
+from fairstats.numerics.means.ranks import Areas, adjusted_area, adjusted_area_limits
 from fairstats.numerics.means.strata import adjusted_mean, mantel_haenszel_weights
 from tests.calibration.means import (
     EXPONENTIAL,
@@ -29,7 +30,9 @@ from tests.calibration.means import (
     TWO_SIDED,
     ZEROS,
     Law,
+    delong,
     moments_of_samples,
+    mover_decisions,
 )
 from tests.calibration.study import Cell, Counts
 
@@ -246,6 +249,46 @@ def _brier(rng: np.random.Generator) -> Any:
     )
 
 
+def _areas(auc: float, spread: float, pair: Sequence[tuple[int, int]], strata: int) -> Cell:
+    """Adjusted AUCs; `pair`: positives and negatives of the group and its reference in a stratum."""
+    distance = float(np.sqrt(1 + spread**2) * ndtri(auc))
+
+    def draw(rng: np.random.Generator, runs: int, positives: int, negatives: int) -> Areas:
+        parts = []
+        for _ in range(strata):
+            scores = rng.normal(distance, spread, (runs, positives))
+            parts.append(delong(scores, rng.normal(0.0, 1.0, (runs, negatives))))
+        return Areas(
+            area=np.stack([part.area for part in parts], axis=1),
+            variance=np.stack([part.variance for part in parts], axis=1),
+            positives=np.full(strata, float(positives)),
+            negatives=np.full(strata, float(negatives)),
+        )
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        sums: dict[str, float] = {}
+        shares = np.full(strata, 1 / strata)
+        for start in range(0, runs, _BLOCK):
+            groups = [draw(rng, min(_BLOCK, runs - start), *sizes) for sizes in pair]
+
+            def limits(z: float, groups: list[Areas] = groups) -> tuple[np.ndarray, ...]:
+                ends = (adjusted_area_limits(areas, shares, z) for areas in groups)
+                return tuple(end for both in ends for end in both)
+
+            estimates = tuple(adjusted_area(areas, shares) for areas in groups)
+            for measure, wrong in mover_decisions(limits, estimates, 0.0).items():
+                sums[measure] = sums.get(measure, 0.0) + float(wrong.sum())
+        counts = {measure: (total, runs) for measure, total in sums.items()}
+        counts["coverage"] = (runs - sums["above"] - sums["below"], runs)
+        return counts
+
+    (n, m), (n_reference, m_reference) = pair
+    regime = f"{strata} × {n} + {m} rows beside {n_reference} + {m_reference}, AUC {auc:g}"
+    if spread != 1:
+        regime += f", spread {spread:g}"
+    return Cell("means", "scores(strata=, metric='auc')", regime, simulate, 4_000, "conservative")
+
+
 _TAIL = "a tail so long that strata of few rows seldom show it, as in crude means of as many rows"
 _RARE = "most of a small sample is 0, and what is not has a long tail: the sample misses it"
 _OPPOSITE = "long tails and opposite sizes of both groups: sizes of the tests of strata are skewed"
@@ -304,6 +347,11 @@ def _cells() -> Iterator[Cell]:
         2_000,
     )
     yield _public("scores(strata=, metric='brier_score')", "calibrated, 4 × 30/200", _brier, 2_000)
+    for auc in (0.6, 0.75, 0.9):
+        yield _areas(auc, 1.0, ((10, 20), (60, 120)), 3)
+        yield _areas(auc, 1.0, ((3, 8), (15, 30)), 8)
+    yield _areas(0.75, 1.0, ((4, 50), (20, 100)), 5)
+    yield _areas(0.85, 2.0, ((10, 20), (60, 120)), 3)
 
 
 CELLS = tuple(_cells())

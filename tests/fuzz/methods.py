@@ -230,6 +230,15 @@ def _further(family: str) -> list[Any]:
             *of_classes,
             *many,
             fs.means(numbers, sensitive_features=people["sex"], contrast="ratio"),
+            *(
+                fs.means(
+                    numbers,
+                    sensitive_features=people["sex"],
+                    contrast=contrast,
+                    strata=people["town"],
+                ).stratified
+                for contrast in ("ratio", "difference")
+            ),
             fs.results.MonitorResult(settings=settings)
             .add("one", "1", tallied)
             .add("two", "2", tallied),

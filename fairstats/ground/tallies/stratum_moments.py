@@ -46,20 +46,8 @@ class StratumMoments:
         cls, outcomes: Outcomes, numbers: Mapping[str, Floats], attribute: str = ""
     ) -> StratumMoments:
         """Sums of the numbers of validated rows that have strata."""
-        if outcomes.strata is None:
-            raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
-        names, order = strata_in_order(outcomes.strata)
-        present = set(np.unique(outcomes.strata.codes).tolist())
-        kept = [place for place in order if place in present]
-        rank = np.zeros(len(names), dtype=np.intp)
-        rank[kept] = np.arange(len(kept))
-        n_groups = len(outcomes.groups.labels)
-        codes = rank[outcomes.strata.codes] * n_groups + outcomes.groups.codes
-        strata = tuple(names[place] for place in kept)
-        labels = _cross_names(strata, outcomes.groups.labels)
-        _refuse_clusters_in_several_strata(outcomes, codes)
-        crossed = replace(outcomes.groups, codes=codes, labels=labels, levels=labels)
-        cells = MomentCounts._from_outcomes(replace(outcomes, groups=crossed), numbers)
+        strata, crossed = cross_with_strata(outcomes)
+        cells = MomentCounts._from_outcomes(crossed, numbers)
         return cls(strata=strata, groups=outcomes.groups.labels, cells=cells, attribute=attribute)
 
     @classmethod
@@ -73,10 +61,10 @@ class StratumMoments:
     ) -> StratumMoments:
         """From moments of some crossings, with the places of stratum and group of each."""
         places = [stratum * len(groups) + group for stratum, group in positions]
-        crossed = cells._with_new_groups(_cross_names(strata, groups), places)
+        crossed = cells._with_new_groups(cross_names(strata, groups), places)
         return cls(strata=strata, groups=groups, cells=crossed, attribute=attribute)
 
-    def of_group(self, values: NDArray[np.float64], group: int) -> Floats:
+    def _of_group(self, values: NDArray[np.float64], group: int) -> Floats:
         """Of values of all crossings, shape (…, H·G), those of one group, shape (…, H)."""
         return np.asarray(values[..., group :: len(self.groups)])
 
@@ -92,7 +80,25 @@ class StratumMoments:
         return joined._take_groups((0, 1))
 
 
-def _cross_names(strata: tuple[str, ...], groups: tuple[str, ...]) -> tuple[str, ...]:
+def cross_with_strata(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
+    """Names of the strata, and the rows with the crossings of stratum and group as groups."""
+    if outcomes.strata is None:
+        raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
+    names, order = strata_in_order(outcomes.strata)
+    present = set(np.unique(outcomes.strata.codes).tolist())
+    kept = [place for place in order if place in present]
+    rank = np.zeros(len(names), dtype=np.intp)
+    rank[kept] = np.arange(len(kept))
+    codes = rank[outcomes.strata.codes] * len(outcomes.groups.labels) + outcomes.groups.codes
+    strata = tuple(names[place] for place in kept)
+    labels = cross_names(strata, outcomes.groups.labels)
+    _refuse_clusters_in_several_strata(outcomes, codes)
+    crossed = replace(outcomes.groups, codes=codes, labels=labels, levels=labels)
+    return strata, replace(outcomes, groups=crossed)
+
+
+def cross_names(strata: tuple[str, ...], groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the crossings, the groups of a stratum next to each other."""
     names = []
     for stratum in strata:
         for group in groups:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from fairstats.ground.checks import Numbers
+from fairstats.ground.checks import Floats, Numbers
 from fairstats.numerics.means.hall import as_student
 
 #: Steps of the secant with halved ends ("Illinois"), which stand still after about ten.
@@ -48,6 +48,15 @@ class Areas:
     negatives: Numbers
     df: Numbers | None = None
 
+    def take(self, places: NDArray[np.bool_]) -> Areas:
+        """Some of the areas, of arrays of shape (H,)."""
+        return Areas(
+            area=np.asarray(self.area)[places],
+            variance=np.asarray(self.variance)[places],
+            positives=np.asarray(self.positives)[places],
+            negatives=np.asarray(self.negatives)[places],
+        )
+
 
 def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Areas:
     """Of counts per ascending score, shape (m,) each; both sums are 2 or more."""
@@ -65,26 +74,58 @@ def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -
 def area_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Limits of the AUC, each at the one-sided level Φ(z), z ≥ 0."""
     if areas.df is None:
-        by_logit = _logit_limits(areas, as_student(z, _rarer_label(areas)))
-        by_score = _score_limits(areas, z)
+        quantile = as_student(z, np.minimum(areas.positives, areas.negatives) - 1)
+        quantile_of_score = z
     else:
         quantile = as_student(z, areas.df)
-        by_logit = _logit_limits(areas, quantile)
-        by_score = _score_limits(areas, quantile)
+        quantile_of_score = quantile
+    by_logit = _logit_limits(areas.area, areas.variance, quantile)
+    by_score = _score_limits(
+        areas.area,
+        lambda area: _exponential_variance(area, areas),
+        _slope_at_end(areas),
+        quantile_of_score,
+    )
     return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
 
 
-def _rarer_label(areas: Areas) -> Numbers:
-    """Degrees of freedom: the rarer label's rows less 1."""
-    return np.minimum(areas.positives, areas.negatives) - 1
+def adjusted_area(parts: Areas, shares: Floats) -> Numbers:
+    """Σ ω·A over strata, arrays of shape (…, H)."""
+    adjusted: Numbers = (shares * parts.area).sum(axis=-1)
+    return adjusted
 
 
-def _logit_limits(areas: Areas, quantile: Numbers) -> tuple[Numbers, Numbers]:
+def adjusted_area_limits(parts: Areas, shares: Floats, z: Numbers) -> tuple[Numbers, Numbers]:
+    """Limits of Σ ω·A over strata, each at the one-sided level Φ(z), z ≥ 0; arrays (…, H).
+
+    The same two: by Σ ω²·Var A with Satterthwaite's degrees of freedom, and by Σ ω²·V(a), as if all
+    strata had the area a.
+    """
+    area = adjusted_area(parts, shares)
+    terms = shares**2 * parts.variance
+    variance = terms.sum(axis=-1)
+    df_of_parts = np.minimum(parts.positives, parts.negatives) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = variance**2 / (terms**2 / df_of_parts).sum(axis=-1)
+    df = np.where(variance > 0, df, np.sum(df_of_parts))
+
+    def exponential_variance(value: Numbers) -> Numbers:
+        of_parts = _exponential_variance(np.asarray(value)[..., None], parts)
+        total: Numbers = (shares**2 * of_parts).sum(axis=-1)
+        return total
+
+    slope_at_end = (shares**2 * _slope_at_end(parts)).sum(axis=-1)
+    by_logit = _logit_limits(area, variance, as_student(z, df))
+    by_score = _score_limits(area, exponential_variance, slope_at_end, z)
+    return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
+
+
+def _logit_limits(area: Numbers, variance: Numbers, quantile: Numbers) -> tuple[Numbers, Numbers]:
     """Logit A ± t·√Var/(A(1 − A)); A itself where it has no variance."""
-    area = np.asarray(areas.area, dtype=np.float64)
-    has_spread = (area > 0) & (area < 1) & (np.asarray(areas.variance) > 0)
+    area = np.asarray(area, dtype=np.float64)
+    has_spread = (area > 0) & (area < 1) & (np.asarray(variance) > 0)
     inner = np.where(has_spread, area, 0.5)
-    reach = quantile * np.sqrt(areas.variance) / (inner * (1 - inner))
+    reach = quantile * np.sqrt(variance) / (inner * (1 - inner))
     centre = logit(inner)
     return (
         np.where(has_spread, expit(centre - reach), area),
@@ -92,17 +133,23 @@ def _logit_limits(areas: Areas, quantile: Numbers) -> tuple[Numbers, Numbers]:
     )
 
 
-def _score_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
-    """Values a with |A − a| = z·√V(a); the end of [0, 1] that A lies at."""
-    area = np.asarray(areas.area, dtype=np.float64)
+def _score_limits(
+    area: Numbers,
+    variance_at: Callable[[Numbers], Numbers],
+    slope_at_end: Numbers,
+    z: Numbers,
+) -> tuple[Numbers, Numbers]:
+    """Values a with |A − a| = z·√V(a); the end of [0, 1] that A lies at.
+
+    `slope_at_end`: of V at 0, and less that at 1.
+    """
+    area = np.asarray(area, dtype=np.float64)
 
     def excess(value: Numbers) -> Numbers:
-        return (area - value) ** 2 - z**2 * _exponential_variance(value, areas)
+        return (area - value) ** 2 - z**2 * variance_at(value)
 
     # an area of 0 or 1 is a root itself: half the way to the other, of the first order, is not
-    mean_rows = (areas.positives + areas.negatives) / 2 - 1
-    first_order = z**2 * (1 + mean_rows / 2) / (areas.positives * areas.negatives)
-    step = np.minimum(first_order, 1.0) / 2
+    step = np.minimum(z**2 * slope_at_end, 1.0) / 2
     inside = np.where(area == 0, step, np.where(area == 1, 1 - step, area))
     low = np.where(area == 0, 0.0, _find_end(excess, inside, 0.0))
     high = np.where(area == 1, 1.0, _find_end(excess, inside, 1.0))
@@ -140,3 +187,9 @@ def _exponential_variance(area: Numbers, areas: Areas) -> Numbers:
     mean_rows = (areas.positives + areas.negatives) / 2 - 1
     spread = 1 + mean_rows * (1 - area) / (2 - area) + mean_rows * area / (1 + area)
     return area * (1 - area) * spread / (areas.positives * areas.negatives)
+
+
+def _slope_at_end(areas: Areas) -> Numbers:
+    """Slope of that variance at a = 0, (1 + m/2)/(n₁n₀)."""
+    mean_rows = (areas.positives + areas.negatives) / 2 - 1
+    return (1 + mean_rows / 2) / (areas.positives * areas.negatives)

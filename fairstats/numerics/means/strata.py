@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from fairstats.ground.checks import Floats
-from fairstats.numerics.means.hall import Moments, hall_statistics, sum_of_means
+from fairstats.numerics.means.hall import Moments, as_normal, hall_statistics, sum_of_means
+from fairstats.numerics.means.ranks import Areas
 
 #: Units of either group that a stratum needs to have a say on whether one contrast holds in all.
 UNITS_OF_HOMOGENEITY = 5
@@ -96,8 +97,42 @@ def homogeneity_test(group: Moments, reference: Moments, *, ratio: bool) -> Homo
     contrasts = np.asarray(parts[0].mean) - parts[1].mean
     if ratio:
         contrasts = np.asarray(parts[0].mean) / parts[1].mean
+    return _test_by_least(total, contrasts)
+
+
+def _test_by_least(total: Callable[[Floats], Floats], contrasts: Floats) -> Homogeneity:
+    """The least total of Σ z² over values of the contrast, against χ²."""
+    count = contrasts.size
     statistic = _find_least(total, float(contrasts.min()), float(contrasts.max()))
     return Homogeneity(statistic, count, float(chdtrc(count - 1, statistic)))
+
+
+def homogeneity_of_areas(group: Areas, reference: Areas) -> Homogeneity:
+    """The test of one difference of AUCs in all strata; arrays of shape (H,).
+
+    z by DeLong's variances and Welch's degrees of freedom, over strata with five rows of each label
+    in both groups.
+    """
+    fewest = [np.minimum(part.positives, part.negatives) for part in (group, reference)]
+    varies = np.asarray(group.variance) + reference.variance > 0
+    informative = (np.minimum(*fewest) >= UNITS_OF_HOMOGENEITY) & varies
+    count = int(informative.sum())
+    if count < 2:
+        return Homogeneity(np.nan, count, np.nan)
+    parts = group.take(informative), reference.take(informative)
+    difference = np.asarray(parts[0].area) - parts[1].area
+    variance = np.asarray(parts[0].variance) + parts[1].variance
+    terms = np.zeros(count)
+    for part in parts:
+        df_of_part = np.minimum(part.positives, part.negatives) - 1
+        terms = terms + np.asarray(part.variance) ** 2 / df_of_part
+    df = variance**2 / terms
+
+    def total(contrasts: Floats) -> Floats:
+        z = as_normal((difference - contrasts[:, None]) / np.sqrt(variance), df)
+        return np.asarray((np.asarray(z) ** 2).sum(axis=1))
+
+    return _test_by_least(total, difference)
 
 
 def informative_strata(group: Moments, reference: Moments, *, ratio: bool) -> NDArray[np.bool_]:

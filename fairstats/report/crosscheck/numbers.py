@@ -12,6 +12,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.values import factorize
+from fairstats.methods.rates.numbers.areas import AREA_METHOD
 from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED, SYMMETRIC
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
 from fairstats.methods.rates.numbers.decomposition import (
@@ -40,6 +41,7 @@ _TWIN = "crosscheck_means"
 _TWIN_OF_QUANTILES = "crosscheck_quantiles"
 _TWIN_OF_RISKS = "crosscheck_risks"
 _TWIN_WITHIN_STRATA = "crosscheck_adjusted_means"
+_TWIN_OF_ADJUSTED_AREAS = "crosscheck_adjusted_areas"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
 #: Rows of a decomposition for each pair of groups.
@@ -119,24 +121,35 @@ def stratified(
     n_groups = len(within.groups)
     first_cells = np.arange(len(within.strata)) * n_groups
     for comparison in result.comparisons:
-        places = [within.groups.index(comparison.group), within.groups.index(comparison.reference)]
-        of_pair = within.cells._take_groups(
-            [*(first_cells + places[0]).tolist(), *(first_cells + places[1]).tolist()]
-        )
-        answer = bench.call(
-            _TWIN_WITHIN_STRATA,
-            *_moments_for_r(of_pair, result.column),
-            contrast=result.scale,
-            level=settings.confidence_level,
-            limit=settings.limit,
-            together=together_of(result),
-            root=result.metric.removesuffix(ENDING) in ROOTS,
-        )
-        (row,) = rows_of(answer)
-        yield from compare_row_of_numbers(comparison, row, result, _TWIN_WITHIN_STRATA, bench)
-        yield from bench.place_of(comparison).compare_all(
-            _OVER_STRATA, comparison, row, _TWIN_WITHIN_STRATA
-        )
+        pair = [within.groups.index(comparison.group), within.groups.index(comparison.reference)]
+        places = np.concatenate([first_cells + pair[0], first_cells + pair[1]])
+        choices: dict[str, Any] = {
+            "contrast": result.scale,
+            "level": settings.confidence_level,
+            "limit": settings.limit,
+            "together": together_of(result),
+        }
+        if result.stratum_areas is None:
+            twin = _TWIN_WITHIN_STRATA
+            of_pair = within.cells._take_groups(places.tolist())
+            arguments = _moments_for_r(of_pair, result.column)
+            choices["root"] = result.metric.removesuffix(ENDING) in ROOTS
+        else:
+            twin = _TWIN_OF_ADJUSTED_AREAS
+            areas = result.stratum_areas
+            arguments = tuple(
+                np.asarray(column, dtype=np.float64).ravel()[places]
+                for column in (
+                    areas.area,
+                    areas.variance,
+                    areas.positives,
+                    areas.negatives,
+                    within.cells.n,
+                )
+            )
+        (row,) = rows_of(bench.call(twin, *arguments, **choices))
+        yield from compare_row_of_numbers(comparison, row, result, twin, bench)
+        yield from bench.place_of(comparison).compare_all(_OVER_STRATA, comparison, row, twin)
     yield from adjusted(result, bench)
 
 
@@ -391,7 +404,7 @@ def compare_row_of_numbers(
     relative = _ROOT if _twin_of(result) == _TWIN else _HALVED
     if comparison.method == BAND_METHOD:
         relative = _HALVED
-    if comparison.method == HALL_MOVER:
+    if comparison.method in (HALL_MOVER, AREA_METHOD):
         relative = _HALVED
     for test in comparison.tests:
         statistic_name, pvalue_name = _TESTS[test.alternative]

@@ -68,6 +68,14 @@ test_that("errors, their roots and losses have comparisons within strata", {
   means <- fs_means(d, "loss", "sex", strata = "grade")
   expect_equal(loss$adjusted, means$adjusted)
   expect_equal(loss$adjusted_pvalue, means$adjusted_pvalue)
+  # one stratum of an area is the crude area
+  d$one <- "a"
+  area <- fs_scores(d, "y", "score", "sex", metric = "auc", strata = "one")
+  expect_equal(area$adjusted, area$estimate)
+  expect_equal(area$adjusted_pvalue, area$pvalue, tolerance = 1e-6)
+  within <- attr(fs_scores(d, "y", "score", "sex", strata = "grade"), "stratified")
+  expect_equal(within$n_strata, 3)
+  expect_true(is.finite(within$pvalue_homogeneity))
 })
 
 test_that("what has no comparison within strata is refused", {

@@ -41,8 +41,8 @@ def check_strata_of_numbers(strata: Any, comparisons: Any, without: str = "") ->
             "strata",
             got=f"strata with {without}",
             allowed=(
-                "strata with means: of a number, of errors of predictions, losses, balance and"
-                " calibration in the large"
+                "strata with means: of a number, of errors of predictions, losses, balance,"
+                " calibration in the large; and with AUC"
             ),
             cure="leave out strata, or compare the groups of each stratum by itself",
         )

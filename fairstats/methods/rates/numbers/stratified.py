@@ -11,26 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fairstats.ground.checks import Floats, listed
+from fairstats.ground.checks import Floats
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import Title
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.compare import level_of_each
+from fairstats.methods.rates.numbers.areas import AREA_METHOD
 from fairstats.methods.rates.numbers.compare import (
-    MIN_UNITS,
     compare_pair,
-    contrast_of_means,
-    interval_of_mean,
 )
-from fairstats.methods.rates.numbers.contrasts import NumberContrast
 from fairstats.methods.rates.numbers.options import name_of_strata
 from fairstats.methods.rates.numbers.result import (
     HALL,
@@ -38,6 +31,12 @@ from fairstats.methods.rates.numbers.result import (
     NumberDifferenceResult,
     NumberRatioResult,
     NumbersResult,
+)
+from fairstats.methods.rates.numbers.strata_pairs import (
+    StratumAreas,
+    WithinStrataOfPair,
+    pair_of_areas,
+    pair_within_strata,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.stratified import together_of
@@ -47,21 +46,13 @@ from fairstats.methods.rates.stratified_result import (
     WithinStrata,
     disagreement,
 )
-from fairstats.numerics.means.hall import Moments, sum_of_means
-from fairstats.numerics.means.strata import (
-    UNITS_OF_SHAPE,
-    UNITS_OF_VARIANCE,
-    adjusted_mean,
-    homogeneity_test,
-    mantel_haenszel_weights,
-)
 
 #: Name of the test that one contrast holds in all strata.
 HOMOGENEITY_OF_MEANS = "Cochran's Q, Hall's transformation"
+COCHRAN = "Cochran's Q"
 #: Metrics that are roots of means.
 _Compared = TypeVar("_Compared", bound=NumbersResult)
 ROOTS = ("root_mean_squared_error",)
-_MOST_NAMES = 8
 
 
 @serialisable(kw_only=True)
@@ -103,12 +94,18 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
 
     comparisons: tuple[StratifiedNumberComparison, ...]
     stratum_moments: StratumMoments = None  # type: ignore[assignment]
+    stratum_areas: StratumAreas | None = None
 
     @property
     def _among(self) -> tuple[tuple[str, ...], str]:
         return self.stratum_moments.strata, self.stratum_moments.attribute
 
     def _words_of_estimates(self, strata_words: str) -> str:
+        if self.stratum_areas is not None:
+            return (
+                f"Areas are adjusted by the weights p₁p₀/(p₁ + p₀), p the rows of each group with a"
+                f" favourable label, over {strata_words}; limits by {AREA_METHOD}."
+            )
         return (
             f"Means are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the rows of"
             f" each group (or their weights), over {strata_words}; limits by {HALL}."
@@ -127,12 +124,12 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
         table_rows = []
         z = normal_quantile((1 + self.settings.confidence_level) / 2)
         for comparison in self.comparisons:
-            pair = pair_within_strata(
-                self.stratum_moments,
-                comparison.group,
-                comparison.reference,
+            pair = make_pair(
+                self.metric.removesuffix(ENDING),
                 self.column,
-                root=self.metric.removesuffix(ENDING) in ROOTS,
+                (comparison.group, comparison.reference),
+                self.stratum_moments,
+                self.stratum_areas,
             )
             for place, stratum in enumerate(self.strata):
                 table_rows.append(
@@ -155,6 +152,8 @@ class StratifiedNumberDifferenceResult(_AdjustedNumbers, NumberDifferenceResult)
     ----------
     stratum_moments : StratumMoments
         Moments of every group within the strata.
+    stratum_areas : StratumAreas or None
+        Of AUCs: theirs within the strata.
 
     Examples
     --------
@@ -176,179 +175,22 @@ class StratifiedNumberRatioResult(_AdjustedNumbers, NumberRatioResult):
     ----------
     stratum_moments : StratumMoments
         Moments of every group within the strata.
+    stratum_areas : StratumAreas or None
+        Of AUCs: theirs within the strata.
     """
 
 
-@dataclass(frozen=True, eq=False)
-class PairWithinStrata:
-    """Adjusted means of a group (position 0) and its reference (1), as `GroupValues`.
-
-    `parts`: moments of both in all strata, shape (H,) each; `used`: strata with two units of both;
-    `shares`: of these; `rows`: moments of all rows of both in them.
-    """
-
-    names: tuple[str, str]
-    strata: tuple[str, ...]
-    parts: tuple[Moments, Moments]
-    n: tuple[NDArray[np.int64], NDArray[np.int64]]
-    used: NDArray[np.bool_]
-    shares: Floats
-    rows: MomentCounts
-    column: str
-    root: bool
-
-    @property
-    def method(self) -> str:
-        """Name of the procedure."""
-        return HALL
-
-    @property
-    def interval_method(self) -> str:
-        """Name of what a group's own interval is by."""
-        return "t"
-
-    def used_parts(self, position: int) -> Moments:
-        """Moments of one of both in the strata that are used."""
-        return self.parts[position].take(self.used)
-
-    def mean(self, position: int) -> Moments:
-        """Moments of the adjusted mean."""
-        return adjusted_mean(self.used_parts(position), self.shares)
-
-    def value(self, position: int) -> float:
-        """The adjusted mean, or its root."""
-        if not self.used.any():
-            return math.nan
-        mean = float(self.mean(position).mean)
-        return math.sqrt(mean) if self.root else mean
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """By Student's t."""
-        if not self.used.any():
-            return math.nan, math.nan
-        return interval_of_mean(self.mean(position), z, root=self.root)
-
-    def variances(self) -> Floats:
-        """Variances of the adjusted means."""
-        return np.array([float(self.mean(position).variance) for position in (0, 1)])
-
-    def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows in the strata that both share, or numbers that have no ratio."""
-        name = self.names[position]
-        kind = "clusters" if self.rows.clustered else "rows"
-        if not self.used.any():
-            if position == 1:
-                return ""
-            return f"{name} and {self.names[1]}: no stratum has two {kind} of both."
-        size = np.asarray(self.used_parts(position).size)
-        beyond = float((size - 1).sum())
-        if beyond < MIN_UNITS - 1 - 1e-9:
-            return (
-                f"{name} has {beyond:.3g} {kind} beyond the first of every stratum that it shares"
-                f" with {self.names[1 - position]}, and adjusted means need {MIN_UNITS - 1}."
-            )
-        if float(size.max()) < UNITS_OF_SHAPE - 1e-9:
-            return f"{name} has no stratum with {UNITS_OF_SHAPE} {kind}, so no skewness is known."
-        place = self.rows.columns.index(self.column)
-        if ratio and self.rows.negative[place, position]:
-            return f"{name} has numbers below 0, of which a ratio has no meaning."
-        if ratio and not self.value(position) > 0:
-            return f"{name} has the mean 0, so no ratio."
-        return ""
-
-    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """Of both adjusted means."""
-        return contrast_of_means(
-            self.mean(group), self.mean(reference), ratio=ratio, root=self.root
-        )
-
-    def left_out(self) -> str:
-        """Which strata are not used, with their rows; empty where all are."""
-        has_rows = (self.n[0] > 0) | (self.n[1] > 0)
-        unused = np.flatnonzero(has_rows & ~self.used)
-        if not unused.size:
-            return ""
-        kind = "clusters" if self.rows.clustered else "rows"
-        names = listed([self.strata[place] for place in unused.tolist()], _MOST_NAMES)
-        rows_of_both = []
-        for name, n in zip(self.names, self.n, strict=True):
-            rows_of_both.append(f"{int(n[unused].sum()):,} of {int(n.sum()):,} rows of {name}")
-        return (
-            f"{self.names[0]} against {self.names[1]}: left out {unused.size} of"
-            f" {int(has_rows.sum())} strata without two {kind} of both ({names}), with"
-            f" {' and '.join(rows_of_both)}."
-        )
-
-    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
-        """What a table says of one stratum."""
-        weight = 0.0
-        if self.used[place]:
-            weight = float(self.shares[int(self.used[:place].sum())])
-        alone = np.array([place])
-        parts = [sum_of_means(part.take(alone), np.ones(1)) for part in self.parts]
-        means = [float(part.mean) for part in parts]
-        values = [math.sqrt(mean) if self.root and mean >= 0 else mean for mean in means]
-        estimate = math.nan
-        limits = (math.nan, math.nan)
-        if min(int(n[place]) for n in self.n) > 0:
-            estimate = _divide(*values) if ratio else values[0] - values[1]
-        enough = min(float(part.size) for part in parts) >= UNITS_OF_SHAPE - 1e-9
-        varies = enough and float(parts[0].variance) + float(parts[1].variance) > 0
-        if varies and not (ratio and min(means) <= 0):
-            contrast = contrast_of_means(parts[0], parts[1], ratio=ratio, root=self.root)
-            limits = contrast.limits(z)
-        return {
-            "n": int(self.n[0][place]),
-            "value": values[0],
-            "n_reference": int(self.n[1][place]),
-            "value_reference": values[1],
-            "weight": weight,
-            "estimate": estimate,
-            "ci_low": limits[0],
-            "ci_high": limits[1],
-        }
-
-
-def pair_within_strata(
-    moments: StratumMoments, group: str, reference: str, column: str, *, root: bool
-) -> PairWithinStrata:
-    """Both groups in all strata, and the weights of the strata that are used."""
-    cells = moments.cells
-    places = (moments.groups.index(group), moments.groups.index(reference))
-    parts = []
-    for place in places:
-        parts.append(
-            Moments(
-                mean=moments.of_group(cells.means(column), place),
-                variance=moments.of_group(cells.variance_of_mean(column), place),
-                third=moments.of_group(cells.third_cumulant_of_mean(column), place),
-                size=moments.of_group(cells.effective_units, place),
-            )
-        )
-    weights = [moments.of_group(cells.weights[0], place) for place in places]
-    fewest = np.minimum(parts[0].size, parts[1].size)
-    used = np.asarray(fewest >= UNITS_OF_VARIANCE - 1e-9)
-    shares = np.zeros(0)
-    if used.any():
-        shares = mantel_haenszel_weights(weights[0][used], weights[1][used])
-    n_of_cells = cells.n.reshape(len(moments.strata), len(moments.groups))
-    return PairWithinStrata(
-        names=(group, reference),
-        strata=moments.strata,
-        parts=(parts[0], parts[1]),
-        n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
-        used=used,
-        shares=shares,
-        rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
-        column=column,
-        root=root,
-    )
-
-
-def _divide(value: float, reference: float) -> float:
-    if reference == 0:
-        return math.inf if value > 0 else math.nan
-    return value / reference
+def make_pair(
+    metric: str,
+    column: str,
+    names: tuple[str, str],
+    moments: StratumMoments,
+    areas: StratumAreas | None,
+) -> WithinStrataOfPair:
+    """A group and its reference within strata, by means or by areas."""
+    if areas is not None:
+        return pair_of_areas(moments, areas, *names)
+    return pair_within_strata(moments, *names, column, root=metric in ROOTS)
 
 
 def stratum_moments_of_rows(
@@ -360,15 +202,18 @@ def stratum_moments_of_rows(
     return StratumMoments._from_outcomes(outcomes, numbers, name_of_strata(strata))
 
 
-def with_adjusted_means(result: _Compared, moments: StratumMoments | None) -> _Compared:
+def with_adjusted_means(
+    result: _Compared, moments: StratumMoments | None, areas: StratumAreas | None = None
+) -> _Compared:
     """The result with its comparisons within strata in `stratified`.
 
-    The same pairs, as one family of their own. Without `moments` the result as it is.
+    The same pairs, as one family of their own. Without `moments` the result as it is; with `areas`
+    of areas.
     """
     if moments is None:
         return result
     ratio = isinstance(result, NumberRatioResult)
-    settings = replace(result.settings, method=HALL)
+    settings = replace(result.settings, method=HALL if areas is None else AREA_METHOD)
     together = together_of(result)
     levels = (
         level_of_each(settings.confidence_level, together, None),
@@ -377,8 +222,8 @@ def with_adjusted_means(result: _Compared, moments: StratumMoments | None) -> _C
     crude_comparisons = cast("tuple[NumberComparison, ...]", result.comparisons)
     compared = []
     for crude in crude_comparisons:
-        pair = pair_within_strata(
-            moments, crude.group, crude.reference, result.column, root=result.metric in ROOTS
+        pair = make_pair(
+            result.metric, result.column, (crude.group, crude.reference), moments, areas
         )
         compared.append(_compare_within(crude, pair, settings, levels, ratio=ratio))
     chosen_by_data = settings.reference_rule == "highest"
@@ -404,13 +249,14 @@ def with_adjusted_means(result: _Compared, moments: StratumMoments | None) -> _C
         words=f"{title.label}, within strata: {title.quantity}",
         column=result.column,
         stratum_moments=moments,
+        stratum_areas=areas,
     )
     return replace(result, stratified=warned(stratified, stratified.metric))
 
 
 def _compare_within(
     crude: NumberComparison,
-    pair: PairWithinStrata,
+    pair: WithinStrataOfPair,
     settings: Inference,
     levels: tuple[float, float],
     *,
@@ -420,14 +266,10 @@ def _compare_within(
     plain, evidence = compare_pair(
         pair, pair.rows, (0, 1), settings, levels, metric=crude.metric + ENDING, ratio=ratio
     )
-    parts = (pair.used_parts(0), pair.used_parts(1))
-    homogeneous = homogeneity_test(*parts, ratio=ratio)
     contrast = "ratio" if ratio else "difference"
+    homogeneous = pair.homogeneity(ratio=ratio)
     tests = plain.tests
-    # of roots it is the mean squares whose difference is tested, which says nothing of theirs
-    if pair.root and not ratio:
-        homogeneous = homogeneous._replace(pvalue=math.nan)
-    elif tests:
+    if tests and homogeneous is not None:
         tests = (
             *tests,
             HypothesisTest(
@@ -435,7 +277,7 @@ def _compare_within(
                 alternative="heterogeneity",
                 statistic=homogeneous.statistic,
                 pvalue=homogeneous.pvalue,
-                method=HOMOGENEITY_OF_MEANS,
+                method=HOMOGENEITY_OF_MEANS if plain.method != AREA_METHOD else COCHRAN,
             ),
         )
     of_plain = {each.name: getattr(plain, each.name) for each in fields(plain)}
@@ -446,8 +288,8 @@ def _compare_within(
         crude=crude.estimate,
         crude_verdict=crude.verdict,
         n_strata=int(pair.used.sum()),
-        n_informative=homogeneous.informative,
+        n_informative=pair.informative(ratio=ratio),
         contrast=contrast,
-        pvalue_homogeneity=homogeneous.pvalue,
+        pvalue_homogeneity=math.nan if homogeneous is None else homogeneous.pvalue,
     )
     return comparison, evidence

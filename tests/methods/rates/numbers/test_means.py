@@ -287,7 +287,7 @@ def test_root_mean_squared_errors_go_through_mean_squares() -> None:
         ({"contrast": "gap"}, "contrast"),
         ({"margin": -1}, "margin"),
         ({"comparisons": "some"}, "comparisons"),
-        ({"statistic": "median", "comparisons": "rest"}, "comparisons"),
+        ({"statistic": "median", "comparisons": "overall"}, "comparisons"),
         ({"statistic": "median", "sample_weight": np.ones(460)}, "sample_weight"),
         ({"cluster": np.arange(460) % 7}, "cluster"),
         ({"reference": "x"}, "reference"),

@@ -463,6 +463,166 @@ def test_losses_within_strata_are_means_of_losses(metric: Any) -> None:
     assert weighted.stratified.pvalue == pytest.approx(expected.pvalue, rel=1e-8)
 
 
+# ---------------------------------------------------------------- areas under ROC curves
+
+
+def risks(n: int = 800, seed: int = 3) -> pd.DataFrame:
+    """Scores that are better in some grades than in others."""
+    frame = jobs(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    frame["y"] = rng.integers(0, 2, n)
+    frame["score"] = np.round(1 / (1 + np.exp(-rng.normal(frame["y"] * (0.5 + frame["grade"])))), 2)
+    return frame
+
+
+def compare_areas(frame: pd.DataFrame, **options: Any) -> Any:
+    """AUCs of women and men, by grade."""
+    options = {"strata": frame["grade"], "reference": "m", **options}
+    return fs.scores(frame["y"], frame["score"], sensitive_features=frame["sex"], **options)
+
+
+def delong_by_hand(frame: pd.DataFrame) -> tuple[float, float]:
+    """AUC and its variance from all pairs of rows."""
+    positives = frame.loc[frame["y"] == 1, "score"].to_numpy()
+    negatives = frame.loc[frame["y"] == 0, "score"].to_numpy()
+    above = (positives[:, None] > negatives) + 0.5 * (positives[:, None] == negatives)
+    of_positives = above.mean(axis=1).var(ddof=1) / positives.size
+    return above.mean(), of_positives + above.mean(axis=0).var(ddof=1) / negatives.size
+
+
+def test_areas_are_weighted_by_positives_and_have_delongs_variance() -> None:
+    """Σ ω A, ω ∝ p₁p₀/(p₁ + p₀); limits hold those on the logit scale, t by Satterthwaite."""
+    frame = risks()
+    within = compare_areas(frame).stratified
+    positives = frame.groupby(["grade", "sex"])["y"].sum().unstack()
+    share = positives["f"] * positives["m"] / (positives["f"] + positives["m"])
+    share = (share / share.sum()).to_numpy()
+    adjusted = {}
+    for sex in ("f", "m"):
+        parts = [delong_by_hand(rows) for _, rows in frame[frame["sex"] == sex].groupby("grade")]
+        area, variance = (np.array(column) for column in zip(*parts, strict=True))
+        sizes = [
+            rows["y"].value_counts().min() - 1
+            for _, rows in frame[frame["sex"] == sex].groupby("grade")
+        ]
+        terms = share**2 * variance
+        df = terms.sum() ** 2 / np.sum(terms**2 / sizes)
+        adjusted[sex] = (share @ area, terms.sum(), df)
+    assert within.estimate == pytest.approx(adjusted["f"][0] - adjusted["m"][0])
+    area, variance, df = adjusted["f"]
+    reach = stats.t.ppf(0.975, df) * math.sqrt(variance) / (area * (1 - area))
+    by_logit = 1 / (1 + np.exp(-(np.log(area / (1 - area)) + np.array([-1, 1]) * reach)))
+    low, high = within["f"].value_interval
+    assert low <= by_logit[0] + 1e-12
+    assert high >= by_logit[1] - 1e-12
+    # here Newcombe's are wider on both sides: (A − a)² = z²·Σ ω²·V(a)
+    women = frame[frame["sex"] == "f"].groupby("grade")["y"]
+    p, n = women.sum().to_numpy(), (women.size() - women.sum()).to_numpy()
+    m = (p + n) / 2 - 1
+    for a in (low, high):
+        spread = a * (1 - a) * (1 + m * (1 - a) / (2 - a) + m * a / (1 + a)) / (p * n)
+        assert abs(area - a) == pytest.approx(stats.norm.ppf(0.975) * math.sqrt(share**2 @ spread))
+    weights = within.by_stratum()["weight"]
+    assert weights.tolist() == pytest.approx(share.tolist())
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+def test_areas_in_one_stratum_are_the_crude_ones(contrast: Any) -> None:
+    frame = risks()
+    result = compare_areas(frame, strata=np.ones(len(frame)), contrast=contrast, margin=0.05)
+    one, other = result.comparisons[0], result.stratified.comparisons[0]
+    assert other.estimate == pytest.approx(one.estimate, rel=1e-12)
+    assert other.pvalue == pytest.approx(one.pvalue, rel=1e-9)
+    assert tuple(other.bounds) == pytest.approx(tuple(one.bounds), rel=1e-9)
+    assert tuple(other.value_interval) == pytest.approx(tuple(one.value_interval), rel=1e-9)
+    assert other.verdict == one.verdict
+
+
+def test_areas_of_tallies_and_files_are_those_of_rows() -> None:
+    frame = risks()
+    result = compare_areas(frame)
+    tally = fs.tally(frame, y_true="y", score="score", strata="grade", sensitive_features="sex")
+    by_tally = fs.scores(counts=tally, reference="m")
+    assert by_tally.stratified.pvalue == pytest.approx(result.stratified.pvalue, rel=1e-9)
+    assert by_tally.stratified.notes() == result.stratified.notes()
+    again = fs.results.Result.from_dict(result.to_dict())
+    assert again.to_dict() == result.to_dict()
+    pd.testing.assert_frame_equal(again.stratified.by_stratum(), result.stratified.by_stratum())
+    row, sentence = result.stratified.comparisons[0], result.stratified.sentences()[0]
+    assert list(of_row(result.stratified, row, sentence)) == []
+    assert 0 < row.pvalue_homogeneity < 1
+    assert (row.n_strata, row.n_informative) == (4, 4)
+
+
+def test_strata_of_few_labels_are_left_out_of_areas() -> None:
+    frame = risks()
+    few = frame[(frame["grade"] > 0) | (frame["y"] == 0) | (frame["sex"] == "m")]
+    with pytest.warns(DataWarning, match="left out 1 of 4 strata without 3 rows of each label"):
+        result = compare_areas(few)
+    assert result.stratified.comparisons[0].n_strata == 3
+    expected = compare_areas(frame[frame["grade"] > 0])
+    assert result.stratified.estimate == pytest.approx(expected.stratified.estimate)
+    small = frame[(frame["sex"] == "m") | (frame.index < 45)]
+    with pytest.warns(InsufficientEvidenceWarning, match="rows of its rarer label beyond"):
+        assert compare_areas(small).stratified.verdict == "insufficient evidence"
+    with pytest.warns(InsufficientEvidenceWarning, match="no stratum has 3 rows of each label"):
+        compare_areas(frame, strata=frame["sex"])
+
+
+# ---------------------------------------------------------------- R
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+def test_every_number_is_recomputed_in_r(contrast: Any) -> None:
+    frame = jobs()
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(frame))
+    means = compare(frame, contrast=contrast, margin=0.5, sample_weight=weight)
+    roots = fs.prediction_errors(
+        frame["wage"],
+        frame["wage"] * 1.1,
+        metric="root_mean_squared_error",
+        sensitive_features=frame["sex"],
+        strata=frame["grade"],
+        contrast=contrast,
+    )
+    areas = compare_areas(risks(), contrast=contrast, margin=0.05)
+    for result in (means, roots, areas):
+        table = fs.crosscheck(result.stratified).to_frame()
+        assert len(table) > 20
+        assert set(table["verdict"]) == {"agrees"}
+
+
+@pytest.mark.r
+def test_r_functions_say_the_same() -> None:
+    from fairstats.ground.rsession import call
+
+    frame = jobs()
+    result = compare(frame, contrast="ratio").stratified
+    columns: dict[str, Any] = {
+        "sensitive_features": frame["sex"].tolist(),
+        "strata": frame["grade"].astype(str).tolist(),
+        "reference": "m",
+    }
+    found = call("fs_means", y=frame["wage"].to_numpy(), contrast="ratio", **columns)
+    assert float(np.atleast_1d(found["adjusted"])[0]) == pytest.approx(result.estimate, rel=1e-9)
+    pvalue = float(np.atleast_1d(found["adjusted_pvalue"])[0])
+    assert pvalue == pytest.approx(result.pvalue, rel=1e-6)
+    scored = risks()
+    areas = compare_areas(scored).stratified
+    columns["sensitive_features"] = scored["sex"].tolist()
+    columns["strata"] = scored["grade"].astype(str).tolist()
+    found = call(
+        "fs_scores",
+        y_true=scored["y"].to_numpy(),
+        score=scored["score"].to_numpy(),
+        **columns,
+    )
+    assert float(np.atleast_1d(found["adjusted"])[0]) == pytest.approx(areas.estimate, rel=1e-9)
+    pvalue = float(np.atleast_1d(found["adjusted_pvalue"])[0])
+    assert pvalue == pytest.approx(areas.pvalue, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [

@@ -1,0 +1,457 @@
+"""Two groups within strata, as `compare_pair` compares them: adjusted means, adjusted areas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import Floats, listed
+from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_shape
+from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.tallies.stratum_moments import StratumMoments
+from fairstats.methods.rates.numbers.areas import AREA_METHOD
+from fairstats.methods.rates.numbers.compare import (
+    MIN_UNITS,
+    GroupValues,
+    contrast_of_means,
+    interval_of_mean,
+)
+from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
+from fairstats.methods.rates.numbers.result import HALL
+from fairstats.numerics.means.hall import Moments, sum_of_means
+from fairstats.numerics.means.ranks import (
+    Areas,
+    adjusted_area,
+    adjusted_area_limits,
+    area_limits,
+    area_of_counts,
+)
+from fairstats.numerics.means.strata import (
+    UNITS_OF_SHAPE,
+    UNITS_OF_VARIANCE,
+    Homogeneity,
+    adjusted_mean,
+    homogeneity_of_areas,
+    homogeneity_test,
+    mantel_haenszel_weights,
+)
+
+_MOST_NAMES = 8
+#: Rows of either label that a stratum needs for an area, and a group beyond the first of each.
+ROWS_OF_AREA = 3
+ROWS_BEYOND_OF_LABEL = 9
+
+
+class WithinStrataOfPair(GroupValues, Protocol):
+    """Two groups (positions 0 and 1) within strata."""
+
+    @property
+    def rows(self) -> MomentCounts:
+        """All rows of both in the strata that are used."""
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which strata are used, shape (H,)."""
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """Whether one contrast holds in all strata; None where nothing tests it."""
+
+    def informative(self, *, ratio: bool) -> int:
+        """Strata that such a test counts."""
+
+    def left_out(self) -> str:
+        """Which strata are not used, with their rows; empty where all are."""
+
+    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
+        """What a table says of one stratum."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairWithinStrata:
+    """Adjusted means of a group (position 0) and its reference (1), as `GroupValues`.
+
+    `parts`: moments of both in all strata, shape (H,) each; `used`: strata with two units of both;
+    `shares`: of these; `rows`: moments of all rows of both in them.
+    """
+
+    names: tuple[str, str]
+    strata: tuple[str, ...]
+    parts: tuple[Moments, Moments]
+    n: tuple[NDArray[np.int64], NDArray[np.int64]]
+    used: NDArray[np.bool_]
+    shares: Floats
+    rows: MomentCounts
+    column: str
+    root: bool
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return HALL
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return "t"
+
+    def used_parts(self, position: int) -> Moments:
+        """Moments of one of both in the strata that are used."""
+        return self.parts[position].take(self.used)
+
+    def mean(self, position: int) -> Moments:
+        """Moments of the adjusted mean."""
+        return adjusted_mean(self.used_parts(position), self.shares)
+
+    def value(self, position: int) -> float:
+        """The adjusted mean, or its root."""
+        if not self.used.any():
+            return math.nan
+        mean = float(self.mean(position).mean)
+        return math.sqrt(mean) if self.root else mean
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """By Student's t."""
+        if not self.used.any():
+            return math.nan, math.nan
+        return interval_of_mean(self.mean(position), z, root=self.root)
+
+    def variances(self) -> Floats:
+        """Variances of the adjusted means."""
+        return np.array([float(self.mean(position).variance) for position in (0, 1)])
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Too few rows in the strata that both share, or numbers that have no ratio."""
+        name = self.names[position]
+        kind = "clusters" if self.rows.clustered else "rows"
+        if not self.used.any():
+            if position == 1:
+                return ""
+            return f"{name} and {self.names[1]}: no stratum has two {kind} of both."
+        size = np.asarray(self.used_parts(position).size)
+        beyond = float((size - 1).sum())
+        if beyond < MIN_UNITS - 1 - 1e-9:
+            return (
+                f"{name} has {beyond:.3g} {kind} beyond the first of every stratum that it shares"
+                f" with {self.names[1 - position]}, and adjusted means need {MIN_UNITS - 1}."
+            )
+        if float(size.max()) < UNITS_OF_SHAPE - 1e-9:
+            return f"{name} has no stratum with {UNITS_OF_SHAPE} {kind}, so no skewness is known."
+        place = self.rows.columns.index(self.column)
+        if ratio and self.rows.negative[place, position]:
+            return f"{name} has numbers below 0, of which a ratio has no meaning."
+        if ratio and not self.value(position) > 0:
+            return f"{name} has the mean 0, so no ratio."
+        return ""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """Of both adjusted means."""
+        return contrast_of_means(
+            self.mean(group), self.mean(reference), ratio=ratio, root=self.root
+        )
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """Whether one contrast holds in all strata.
+
+        Of roots not their difference: it is the mean squares whose difference would be tested.
+        """
+        if self.root and not ratio:
+            return None
+        return homogeneity_test(self.used_parts(0), self.used_parts(1), ratio=ratio)
+
+    def informative(self, *, ratio: bool) -> int:
+        """Strata with five rows of both and a spread."""
+        return homogeneity_test(self.used_parts(0), self.used_parts(1), ratio=ratio).informative
+
+    def left_out(self) -> str:
+        """Which strata are not used, with their rows; empty where all are."""
+        kind = "clusters" if self.rows.clustered else "rows"
+        return words_of_left_out(self.names, self.strata, self.n, self.used, f"two {kind} of both")
+
+    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
+        """What a table says of one stratum."""
+        weight = 0.0
+        if self.used[place]:
+            weight = float(self.shares[int(self.used[:place].sum())])
+        alone = np.array([place])
+        parts = [sum_of_means(part.take(alone), np.ones(1)) for part in self.parts]
+        means = [float(part.mean) for part in parts]
+        values = [math.sqrt(mean) if self.root and mean >= 0 else mean for mean in means]
+        estimate = math.nan
+        limits = (math.nan, math.nan)
+        if min(int(n[place]) for n in self.n) > 0:
+            estimate = _divide(*values) if ratio else values[0] - values[1]
+        enough = min(float(part.size) for part in parts) >= UNITS_OF_SHAPE - 1e-9
+        varies = enough and float(parts[0].variance) + float(parts[1].variance) > 0
+        if varies and not (ratio and min(means) <= 0):
+            contrast = contrast_of_means(parts[0], parts[1], ratio=ratio, root=self.root)
+            limits = contrast.limits(z)
+        return {
+            "n": int(self.n[0][place]),
+            "value": values[0],
+            "n_reference": int(self.n[1][place]),
+            "value_reference": values[1],
+            "weight": weight,
+            "estimate": estimate,
+            "ci_low": limits[0],
+            "ci_high": limits[1],
+        }
+
+
+def pair_within_strata(
+    moments: StratumMoments, group: str, reference: str, column: str, *, root: bool
+) -> PairWithinStrata:
+    """Both groups in all strata, and the weights of the strata that are used."""
+    cells = moments.cells
+    places = (moments.groups.index(group), moments.groups.index(reference))
+    parts = []
+    for place in places:
+        parts.append(
+            Moments(
+                mean=moments._of_group(cells.means(column), place),
+                variance=moments._of_group(cells.variance_of_mean(column), place),
+                third=moments._of_group(cells.third_cumulant_of_mean(column), place),
+                size=moments._of_group(cells.effective_units, place),
+            )
+        )
+    weights = [moments._of_group(cells.weights[0], place) for place in places]
+    fewest = np.minimum(parts[0].size, parts[1].size)
+    used = np.asarray(fewest >= UNITS_OF_VARIANCE - 1e-9)
+    shares = np.zeros(0)
+    if used.any():
+        shares = mantel_haenszel_weights(weights[0][used], weights[1][used])
+    n_of_cells = cells.n.reshape(len(moments.strata), len(moments.groups))
+    return PairWithinStrata(
+        names=(group, reference),
+        strata=moments.strata,
+        parts=(parts[0], parts[1]),
+        n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
+        used=used,
+        shares=shares,
+        rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
+        column=column,
+        root=root,
+    )
+
+
+def _divide(value: float, reference: float) -> float:
+    if reference == 0:
+        return math.inf if value > 0 else math.nan
+    return value / reference
+
+
+def words_of_left_out(
+    names: tuple[str, str],
+    strata: tuple[str, ...],
+    n: tuple[NDArray[np.int64], NDArray[np.int64]],
+    used: NDArray[np.bool_],
+    needs: str,
+) -> str:
+    """Which strata that have rows are not used, for want of what, and their rows."""
+    has_rows = (n[0] > 0) | (n[1] > 0)
+    unused = np.flatnonzero(has_rows & ~used)
+    if not unused.size:
+        return ""
+    named = listed([strata[place] for place in unused.tolist()], _MOST_NAMES)
+    rows_of_both = []
+    for name, rows in zip(names, n, strict=True):
+        rows_of_both.append(f"{int(rows[unused].sum()):,} of {int(rows.sum()):,} rows of {name}")
+    return (
+        f"{names[0]} against {names[1]}: left out {unused.size} of {int(has_rows.sum())} strata"
+        f" without {needs} ({named}), with {' and '.join(rows_of_both)}."
+    )
+
+
+@serialisable(eq=False)
+class StratumAreas:
+    """Areas under the ROC curves of every group within the strata.
+
+    Attributes
+    ----------
+    area, variance : ndarray of float, shape (H, G)
+        AUC and DeLong's variance, NaN where a label has fewer than two rows.
+    positives, negatives : ndarray of int, shape (H, G)
+        Rows of either label.
+    """
+
+    area: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    positives: NDArray[np.int64]
+    negatives: NDArray[np.int64]
+
+    def check_stored(self) -> None:
+        """Raise unless what was read from a file has one entry a stratum and group."""
+        for name in ("variance", "positives", "negatives"):
+            check_shape(self, name, getattr(self, name), self.area.shape)
+
+    @classmethod
+    def _from_scores(cls, cells: ScoreCounts, n_strata: int, n_groups: int) -> StratumAreas:
+        """Of rows counted by score in the crossings, the groups of a stratum next to each other."""
+        shape = (n_strata, n_groups)
+        area = np.full(n_strata * n_groups, np.nan)
+        variance = np.full(n_strata * n_groups, np.nan)
+        rows = cells.counts.sum(axis=2)
+        for place, (negatives, positives) in enumerate(cells.counts):
+            if min(rows[place]) > 1:
+                found = area_of_counts(negatives, positives)
+                area[place] = found.area
+                variance[place] = found.variance
+        return cls(
+            area=area.reshape(shape),
+            variance=variance.reshape(shape),
+            positives=rows[:, 1].reshape(shape).astype(np.int64),
+            negatives=rows[:, 0].reshape(shape).astype(np.int64),
+        )
+
+    def _of_group(self, place: int) -> Areas:
+        """Those of one group in all strata."""
+        return Areas(
+            area=self.area[:, place],
+            variance=self.variance[:, place],
+            positives=self.positives[:, place].astype(np.float64),
+            negatives=self.negatives[:, place].astype(np.float64),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairOfAreas:
+    """Adjusted AUCs of a group (position 0) and its reference (1), as `GroupValues`.
+
+    As `PairWithinStrata`, with areas in place of means; strata count by their positives.
+    """
+
+    names: tuple[str, str]
+    strata: tuple[str, ...]
+    parts: tuple[Areas, Areas]
+    n: tuple[NDArray[np.int64], NDArray[np.int64]]
+    used: NDArray[np.bool_]
+    shares: Floats
+    rows: MomentCounts
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return AREA_METHOD
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return "logit DeLong and Newcombe"
+
+    def value(self, position: int) -> float:
+        """The adjusted area."""
+        if not self.used.any():
+            return math.nan
+        return float(adjusted_area(self.parts[position].take(self.used), self.shares))
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """The wider of both limits."""
+        if not self.used.any():
+            return math.nan, math.nan
+        low, high = adjusted_area_limits(self.parts[position].take(self.used), self.shares, z)
+        return float(low), float(high)
+
+    def variances(self) -> Floats:
+        """Variances of the adjusted areas."""
+        found = []
+        for part in self.parts:
+            found.append(float((self.shares**2 * part.take(self.used).variance).sum()))
+        return np.array(found)
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Too few rows of a label in the strata that both share."""
+        name = self.names[position]
+        if not self.used.any():
+            if position == 1:
+                return ""
+            needs = f"{ROWS_OF_AREA} rows of each label of both"
+            return f"{name} and {self.names[1]}: no stratum has {needs}."
+        part = self.parts[position].take(self.used)
+        beyond = min(
+            float(np.sum(part.positives)) - np.size(part.positives),
+            float(np.sum(part.negatives)) - np.size(part.negatives),
+        )
+        if beyond < ROWS_BEYOND_OF_LABEL:
+            return (
+                f"{name} has {beyond:.0f} rows of its rarer label beyond the first of every stratum"
+                f" that it shares with {self.names[1 - position]}, and adjusted areas need"
+                f" {ROWS_BEYOND_OF_LABEL}."
+            )
+        return ""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """By MOVER, of ratios on the logarithmic scale."""
+        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """Whether one difference holds in all strata; of ratios there is no test."""
+        if ratio:
+            return None
+        return homogeneity_of_areas(*(part.take(self.used) for part in self.parts))
+
+    def informative(self, *, ratio: bool) -> int:
+        """Strata with five rows of each label of both and a spread."""
+        return homogeneity_of_areas(*(part.take(self.used) for part in self.parts)).informative
+
+    def left_out(self) -> str:
+        """Which strata are not used, with their rows; empty where all are."""
+        needs = f"{ROWS_OF_AREA} rows of each label of both"
+        return words_of_left_out(self.names, self.strata, self.n, self.used, needs)
+
+    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
+        """What a table says of one stratum."""
+        weight = 0.0
+        if self.used[place]:
+            weight = float(self.shares[int(self.used[:place].sum())])
+        alone = np.arange(len(self.strata)) == place
+        parts = [part.take(alone) for part in self.parts]
+        values = [float(np.asarray(part.area)[0]) for part in parts]
+        estimate = _divide(*values) if ratio else values[0] - values[1]
+        limits = (math.nan, math.nan)
+        if self.used[place]:
+
+            def interval(position: int, z: float) -> tuple[float, float]:
+                low, high = area_limits(parts[position], z)
+                return float(np.asarray(low)[0]), float(np.asarray(high)[0])
+
+            contrast = contrast_by_mover(values.__getitem__, interval, (0, 1), ratio=ratio)
+            limits = contrast.limits(z)
+        return {
+            "n": int(self.n[0][place]),
+            "value": values[0],
+            "n_reference": int(self.n[1][place]),
+            "value_reference": values[1],
+            "weight": weight,
+            "estimate": estimate,
+            "ci_low": limits[0],
+            "ci_high": limits[1],
+        }
+
+
+def pair_of_areas(
+    moments: StratumMoments, areas: StratumAreas, group: str, reference: str
+) -> PairOfAreas:
+    """Both groups in all strata; those with three rows of each label of both are used."""
+    places = (moments.groups.index(group), moments.groups.index(reference))
+    parts = (areas._of_group(places[0]), areas._of_group(places[1]))
+    fewest = [np.minimum(part.positives, part.negatives) for part in parts]
+    used = np.asarray(np.minimum(*fewest) >= ROWS_OF_AREA)
+    shares = np.zeros(0)
+    if used.any():
+        positives = [np.asarray(part.positives)[used] for part in parts]
+        shares = mantel_haenszel_weights(positives[0], positives[1])
+    n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
+    return PairOfAreas(
+        names=(group, reference),
+        strata=moments.strata,
+        parts=parts,
+        n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
+        used=used,
+        shares=shares,
+        rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
+    )
