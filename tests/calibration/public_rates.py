@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 import fairstats as fs
 from fairstats.numerics.rates.score import Contrast
@@ -638,6 +639,75 @@ CASES: dict[str, Callable[..., float]] = {
 }
 
 
+#: Clusters that have rows of both groups: their number, rows of the reference and of the group in
+#: each, and the correlation of two rows of a group.
+SHARED = ((12, 20, 5, 0.1), (40, 10, 5, 0.3), (200, 6, 2, 0.1))
+
+
+def rows_of_shared_clusters(
+    rng: np.random.Generator, *, design: tuple[int, int, int, float], rates: tuple[float, float]
+) -> dict[str, Any]:
+    """Both groups of a cluster have chances at one level of their beta laws."""
+    n_clusters, rows_of_reference, rows_of_group, correlation = design
+    concentration = 1 / correlation - 1
+    level = rng.random(n_clusters)
+    selected = []
+    for rate, rows in zip(rates, (rows_of_reference, rows_of_group), strict=True):
+        chance = beta.ppf(level, rate * concentration, (1 - rate) * concentration)
+        selected.append(rng.random((n_clusters, rows)) < chance[:, None])
+    drawn = np.hstack(selected)
+    group = np.repeat(["g0", "g1"], (rows_of_reference, rows_of_group))
+    return {
+        "y_pred": drawn.ravel().astype(int),
+        "sensitive_features": np.tile(group, n_clusters),
+        "cluster": np.repeat(np.arange(n_clusters), drawn.shape[1]),
+    }
+
+
+def of_shared_clusters() -> Iterator[Cell]:
+    """Two groups in the same clusters: at equality, at the threshold and at the margin."""
+    for design, rate in product(SHARED, (0.2, 0.5, 0.9)):
+        n_clusters, rows_of_reference, rows_of_group, correlation = design
+        words = (
+            f"{n_clusters} clusters of {rows_of_reference} and {rows_of_group} rows, ICC"
+            f" {correlation:g}, rate of the reference {rate:g}"
+        )
+        for ratio in (1.0, 0.8):
+            yield Cell(
+                "rates",
+                "disparate_impact(cluster=…), clusters of both groups",
+                f"{words}, ratio {ratio:g}, threshold 0.8",
+                partial(
+                    study,
+                    draw=partial(
+                        rows_of_shared_clusters, design=design, rates=(rate, rate * ratio)
+                    ),
+                    call=lambda rows: fs.disparate_impact(**rows, reference="g0"),
+                    truth=[ratio],
+                    fair=(0.8, 1.25),
+                    neutral=1.0,
+                ),
+                2_000,
+            )
+        for gap in (0.0, -0.1):
+            yield Cell(
+                "rates",
+                "demographic_parity_difference(cluster=…), clusters of both groups",
+                f"{words}, difference {gap:g}, margin 0.1",
+                partial(
+                    study,
+                    draw=partial(rows_of_shared_clusters, design=design, rates=(rate, rate + gap)),
+                    call=lambda rows: fs.demographic_parity_difference(
+                        **rows, reference="g0", margin=0.1
+                    ),
+                    truth=[gap],
+                    fair=(-0.1, 0.1),
+                    neutral=0.0,
+                ),
+                2_000,
+            )
+
+
 CELLS = [
     *ratios(),
     *bootstraps(),
@@ -648,4 +718,5 @@ CELLS = [
     *highest(),
     *confusions(),
     *odds(),
+    *of_shared_clusters(),
 ]
