@@ -4,6 +4,7 @@ line.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from functools import partial
@@ -156,12 +157,15 @@ class DataWarning(FairstatsWarning):
 
 
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parents[1])
+#: What stands between a user's call and the package's work: itself, and the functions that
+#: `contextlib` wraps around it (progress bars).
+_OWN_FILES = (_PACKAGE_FOLDER, contextlib.__file__)
 
 
 def caution(message: str, category: type[Warning]) -> None:
     """Warn at the first frame outside the package."""
     level = 1
     frame = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_FOLDER):
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     warnings.warn(_shorten_text(message), category, stacklevel=level)

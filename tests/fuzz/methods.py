@@ -427,10 +427,6 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ConfusionCounts.from_frame": lambda _: dict(calls()["ConfusionCounts.from_frame"].good),
     "PairedCounts.confusion": _same(model=1),
     "StratumCounts.total": lambda table: {"cells": table.cells[:2]},
-    "StratumMoments.of_group": lambda table: {
-        "values": np.arange(float(len(table.cells.groups))),
-        "group": 0,
-    },
     "ScoreCounts.__add__": _itself,
     "TailCounts.__add__": _itself,
     "RowCounts.__add__": _itself,

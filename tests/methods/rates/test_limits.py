@@ -12,18 +12,30 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, Score, Wald, Widest
-from fairstats.numerics.rates.score_limits import difference_limit, ratio_limit
+from fairstats.methods.rates.limits import (
+    Fieller,
+    LogRatio,
+    Mover,
+    Score,
+    SharedUnits,
+    Wald,
+    Widest,
+)
+from fairstats.numerics.rates.score_limits import difference_limit
 
 CRITICAL = (0.3, 1.2816, 1.96, 3.0)
 #: Two parts of a mean of differences: tables (k₀, n₀, k₁, n₁) of different sizes.
 PARTS = ((12.0, 30.0, 40.0, 60.0), (5.0, 25.0, 9.0, 50.0))
 
 
-def mover(*tables: Any, scale: tuple[float, float] = (1.0, 1.0)) -> Mover:
+#: Groups that share clusters: their rates depend on each other.
+SHARED = SharedUnits(variance=0.008, variance_reference=0.004, covariance=0.002)
+
+
+def mover(*tables: Any, shared: SharedUnits | None = None) -> Mover:
     """Mean of two differences by their score limits."""
     parts = [
-        (k0 / n0 - k1 / n1, Score(np.inf, (k0, n0, k1, n1), "difference", True, scale=scale))
+        (k0 / n0 - k1 / n1, Score(np.inf, (k0, n0, k1, n1), "difference", True, shared=shared))
         for k0, n0, k1, n1 in tables
     ]
     return Mover(np.inf, (parts[0], parts[1]))
@@ -36,9 +48,11 @@ METHODS = {
     "widest": Widest(np.inf, (Wald(np.inf, 0.7, 0.12), Wald(np.inf, 0.6, 0.11))),
     "score ratio": Score(np.inf, (12.0, 30.0, 40.0, 60.0), "ratio", True),
     "continuity": Score(np.inf, (12.0, 30.0, 40.0, 60.0), "ratio", False, continuity=True),
-    "scaled": Score(np.inf, (12.0, 30.0, 40.0, 60.0), "difference", True, scale=(0.8, 0.6)),
+    "shared": Score(np.inf, (12.0, 30.0, 40.0, 60.0), "difference", True, shared=SHARED),
+    "shared ratio": Score(np.inf, (12.0, 30.0, 40.0, 60.0), "ratio", True, shared=SHARED),
+    "shared odds": Score(np.inf, (12.0, 30.0, 40.0, 60.0), "odds_ratio", True, shared=SHARED),
     "mover": mover(*PARTS),
-    "scaled mover": mover(*PARTS, scale=(0.7, 0.9)),
+    "shared mover": mover(*PARTS, shared=SHARED),
 }
 
 
@@ -122,27 +136,23 @@ def test_the_widest_of_two_rejects_what_both_do() -> None:
 
 
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
-def test_scales_multiply_the_statistic_of_one_side_each(contrast: Any) -> None:
-    """The first where the estimate lies above the null, the second where below.
-
-    Ends at z over each.
-    """
+def test_shared_clusters_multiply_the_statistic_by_what_they_take_from_the_variance(
+    contrast: Any,
+) -> None:
+    """Closed form: of r − θr₀, independent over dependent; ends have the critical statistic."""
     table = (12.0, 30.0, 40.0, 60.0)
     plain = Score(np.inf, table, contrast, True)
-    scaled = Score(np.inf, table, contrast, True, scale=(0.8, 0.5))
-    below, above = (0.4, 0.9) if contrast == "ratio" else (-0.5, -0.1)
-    assert scaled.statistic(below) == pytest.approx(0.8 * plain.statistic(below), rel=1e-12)
-    assert scaled.statistic(above) == pytest.approx(0.5 * plain.statistic(above), rel=1e-12)
-    assert plain.statistic(below) > 0 > plain.statistic(above)
-    low, high = scaled.limits(1.5)
-    if contrast == "ratio":
-        wanted = ratio_limit(table, 1.5 / 0.8, True, -1), ratio_limit(table, 3.0, True, 1)
-    else:
-        wanted = (
-            difference_limit(table, 1.5 / 0.8, True, False, -1),
-            difference_limit(table, 3.0, True, False, 1),
-        )
-    assert (low, high) == wanted
+    shared = Score(np.inf, table, contrast, True, shared=SHARED)
+    for null in (0.4, 0.9) if contrast == "ratio" else (-0.5, -0.1):
+        slope = null if contrast == "ratio" else 1.0
+        apart = 0.008 + slope**2 * 0.004
+        together = apart - 2 * slope * 0.002
+        wanted = plain.statistic(null) * np.sqrt(apart / together)
+        assert shared.statistic(null) == pytest.approx(wanted, rel=1e-12)
+    low, high = shared.limits(1.5)
+    assert plain.limits(1.5)[0] < low < high < plain.limits(1.5)[1]
+    assert shared.statistic(low) == pytest.approx(1.5, abs=1e-8)
+    assert shared.statistic(high) == pytest.approx(-1.5, abs=1e-8)
 
 
 @pytest.mark.parametrize(
