@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -90,15 +90,33 @@ class Targets:
         self.rows = rows
         self.work = work
         self.n, self.d = rows.shape
-        samples_of_sets = (rows[:: max(self.n // 1000, 1)], others[:: max(len(others) // 1000, 1)])
-        self.centre = (samples_of_sets[0].mean(axis=0) + samples_of_sets[1].mean(axis=0)) / 2
-        widest = max(-float(min(rows.min(), others.min())), float(max(rows.max(), others.max())))
-        self.unit = 1 / (2 * widest) if widest > 0 else 1.0
-        self.typical_norm = float(self.prepare(samples_of_sets[1], np.float64)[1].mean())
+        self._others = others
         self._scan_type: type[np.floating[Any]] = np.float32
         self._n_blocks = -(-self.n // _SCAN_TARGETS)
         self._kept: dict[tuple[int, str], NDArray[Any]] = {}
         self._bytes = 0
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The middle of both sets, about, shape (d,)."""
+        middles = []
+        for rows in (self.rows, self._others):
+            middles.append(rows[:: max(len(rows) // 1000, 1)].mean(axis=0))
+        return np.asarray((middles[0] + middles[1]) / 2)
+
+    @cached_property
+    def unit(self) -> float:
+        """What prepared rows are multiplied with."""
+        lowest = min(self.rows.min(), self._others.min())
+        highest = max(self.rows.max(), self._others.max())
+        widest = max(-float(lowest), float(highest))
+        return 1 / (2 * widest) if widest > 0 else 1.0
+
+    @cached_property
+    def typical_norm(self) -> float:
+        """Mean squared norm of prepared rows of the others."""
+        some = self._others[:: max(len(self._others) // 1000, 1)]
+        return float(self.prepare(some, np.float64)[1].mean())
 
     def gamma(self, dtype: type[np.floating[Any]]) -> float:
         """Share of |q|² + |t|² by which the expansion may be wrong, one way."""

@@ -3,6 +3,12 @@
 The directed distance max_q min_t |q − t| is the minimum of *one* row. Once some row is known to
 have a minimum of L, every row with any target within L is out of the race. So:
 
+Directly, in few dimensions: some rows are scanned exactly, then all rows that are left meet portions
+of the targets in random order, each as large as all before, and after each portion the rows with
+the largest minima so far are scanned, so that L rises. A row meets few targets where many are
+within L. How many rows a portion takes out says what the rest costs; where a tree, or blocks of
+BLAS, would settle it in less time, they do. By blocks:
+
 1. a few rows are scanned exactly: L, and the targets that are nearest to them;
 2. all rows meet those targets first (in hubs of the data, they are near to most rows);
 3. the rows that are left with the largest upper bounds are scanned: L rises;
@@ -20,11 +26,13 @@ is their ratio.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import TIE, Targets, Work, squared_pairs
@@ -74,6 +82,26 @@ _FEW_PAIRS = 200_000
 #: Cells of one block of the filter.
 _FILTER_CELLS = 1 << 19
 _BLOCK_ROWS = 256
+#: In no more dimensions than this, rows meet targets directly before blocks are prepared.
+_DIRECT_DIMENSIONS = 24
+#: Far and random rows that are scanned first, targets of the first portion, rows scanned after each.
+_DIRECT_PILOT = 4
+_FIRST_PORTION = 16
+_SCANNED_BETWEEN = 8
+#: Other ways are considered after the first portion only where more pairs than this are expected.
+_MANY_PAIRS = 150
+#: From so many dimensions on, portions after the first are met by blocks of BLAS.
+_BOUNDED_FROM = 6
+#: Targets whose mean is a middle from which rows are far.
+_MIDDLE_OF = 256
+#: Distances computed directly at a time.
+_DIRECT_CELLS = 1 << 17
+#: Nanoseconds that blocks of BLAS need before their first row.
+_BLOCKS_BEGIN = 1e7
+#: So many targets and their tree fit into the cache: a query takes half the time. A smaller sample
+#: then says how much of it is visited.
+_SMALL_TREE = 10_000
+_SMALL_SAMPLE = 256
 #: Single precision may bound a distance only where its rounding is below this share of L².
 _SINGLE_PRECISION_BELOW = 0.02
 
@@ -102,69 +130,76 @@ class TreeTargets:
 
 
 def tree_is_cheaper(
-    queries: Floats,
-    squared: Floats,
+    share_visited: Callable[[], float],
     targets: Targets,
     *,
     pairs: float,
     n_left: int,
-    near: bool,
+    pair_cost: float | None = None,
 ) -> bool:
     """Whether a tree is expected to settle rows in less time than blocks of BLAS.
 
-    `queries`, `squared`: a few rows, and the squared distance of each to its nearest target;
-    `pairs` per row that blocks would evaluate; `n_left` rows to be settled; `near`: whether a near
-    target is enough.
+    `share_visited`: asked for the share of the targets that a row visits, where that counts;
+    `pairs` per row that blocks would evaluate; `n_left` rows to be settled; `pair_cost`:
+    nanoseconds a pair takes, by default in blocks.
 
     Blocks: n_left·pairs·(2 + 0.03·d). Tree: 25·n·log₂ n to build it, and per row the smaller of
     300·1.5^d (what uniform rows take in few dimensions) and 0.8·d per target visited, at least
-    3,000. A tree visits the cells within a row's distance: few in few dimensions, and in any where
-    rows are near copies of targets; nearly all of them otherwise.
+    3,000; half of the first, and n/8, where the tree is small. A tree visits the cells within a
+    row's distance: few in few dimensions, and in any where rows are near copies of targets; nearly
+    all of them otherwise.
     """
     n_targets = targets.n
     n_dimensions = targets.d
-    blocks_cost = n_left * pairs * (2 + 0.03 * n_dimensions)
+    if pair_cost is None:
+        pair_cost = 2 + 0.03 * n_dimensions
+    blocks_cost = n_left * pairs * pair_cost
     build_cost = 25 * n_targets * np.log2(max(n_targets, 2))
     if blocks_cost <= build_cost:
         return False
-    cost_per_row = 300 * 1.5**n_dimensions
+    cost_per_row = (150 if n_targets <= _SMALL_TREE else 300) * 1.5**n_dimensions
     if n_left * cost_per_row + build_cost > blocks_cost:
-        reaches = np.sqrt(squared) / (1 + _NEAR_FACTOR * near)
         cost_per_row = min(
             cost_per_row,
-            max(
-                0.8 * n_dimensions * n_targets * _share_visited(queries, reaches, targets.rows),
-                3000,
-            ),
+            max(0.8 * n_dimensions * n_targets * share_visited(), min(3000, n_targets / 8)),
         )
     return bool(n_left * cost_per_row + build_cost < blocks_cost)
 
 
+def _reaches(squared: Floats, *, near: bool) -> Floats:
+    """How far rows look, of the squared distances to their nearest targets; `near`: whether a near
+    target is enough.
+    """
+    return np.sqrt(squared) / (1 + _NEAR_FACTOR * near)
+
+
 def _share_visited(queries: Floats, reaches: Floats, rows: Floats) -> float:
     """Mean share of the cells of a coarse tree that lie within a query's reach."""
-    tree_cells = [rows[:: max(len(rows) // _SAMPLE_SIZE, 1)]]
-    for _ in range(_CUTS_OF_SAMPLE):
-        tree_cells = [
-            half_cell for tree_cell in tree_cells for half_cell in _cut_in_halves(tree_cell)
-        ]
-    lower_corners, upper_corners = (
-        np.array([extreme_of(tree_cell, axis=0) for tree_cell in tree_cells])
-        for extreme_of in (np.min, np.max)
-    )
+    small = len(rows) <= _SMALL_TREE
+    tree_cells = rows[:: max(len(rows) // (_SMALL_SAMPLE if small else _SAMPLE_SIZE), 1)][None]
+    for _ in range(_CUTS_OF_SAMPLE - small):
+        if tree_cells.shape[1] < 2:
+            break
+        tree_cells = _cut_in_halves(tree_cells)
+    lower_corners = tree_cells.min(axis=1)
+    upper_corners = tree_cells.max(axis=1)
     query_rows = queries[:, None, :]
     beyond = np.maximum(np.maximum(lower_corners - query_rows, query_rows - upper_corners), 0.0)
     return float((np.sqrt((beyond**2).sum(axis=2)) <= reaches[:, None]).mean())
 
 
-def _cut_in_halves(tree_cell: Floats) -> list[Floats]:
-    """A cell cut at the median of its widest side."""
-    if len(tree_cell) < 2:
-        return [tree_cell]
-    sorted_order = np.argsort(tree_cell[:, np.ptp(tree_cell, axis=0).argmax()], kind="stable")
-    return [
-        tree_cell[sorted_order[: len(tree_cell) // 2]],
-        tree_cell[sorted_order[len(tree_cell) // 2 :]],
-    ]
+def _cut_in_halves(tree_cells: Floats) -> Floats:
+    """Every cell cut at the median of its widest side, (cells, rows, d) → (2·cells, rows/2, d).
+
+    Of an odd number of rows the last one is left out.
+    """
+    n_cells, n_rows, n_dimensions = tree_cells.shape
+    widest = np.ptp(tree_cells, axis=1).argmax(axis=1)
+    along_widest = tree_cells[np.arange(n_cells), :, widest]
+    half = n_rows // 2
+    order = np.argsort(along_widest, axis=1)[:, : 2 * half]
+    in_order = tree_cells[np.arange(n_cells)[:, None], order]
+    return in_order.reshape(2 * n_cells, half, n_dimensions)
 
 
 def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
@@ -177,12 +212,10 @@ def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
     sample = queries[np.random.default_rng(_SEED).integers(0, n_queries, size=_TRIAL_ROWS)]
     squared, _ = targets.scan(sample)
     if tree_is_cheaper(
-        sample,
-        squared,
+        lambda: _share_visited(sample, _reaches(squared, near=False), targets.rows),
         targets,
         pairs=_FULL_SCAN_COST * targets.n,
         n_left=n_queries,
-        near=False,
     ):
         return TreeTargets(targets).nearest(queries)
     squared = np.empty(n_queries)
@@ -336,6 +369,14 @@ class _FarthestRace:
         """Squared distance of a target that takes a row out of the race: L², and what is a tie."""
         return self.best.squared * (1 + TIE)
 
+    def scan_type(self) -> type[np.floating[Any]]:
+        """Single precision where its rounding is small beside L, as it is so far."""
+        targets = self.targets
+        rounding = 4 * targets.gamma(np.float32) * targets.typical_norm / targets.unit**2
+        if rounding < _SINGLE_PRECISION_BELOW * self.best.squared:
+            return np.float32
+        return np.float64
+
     def scan(self, rows: Indices) -> tuple[Floats, Indices]:
         """Scan rows; L rises where one of them is farther.
 
@@ -344,6 +385,23 @@ class _FarthestRace:
         squared, nearest = self.targets.scan(self.queries[rows], at_least=self.dropped_at)
         self.offer(rows, squared, nearest)
         return squared, nearest
+
+    def scan_directly(self, rows: Indices) -> Floats:
+        """Scan few rows by direct differences, to the end; L rises where one of them is farther.
+
+        Their squared minima.
+        """
+        squared = np.empty(rows.size)
+        nearest = np.empty(rows.size, dtype=np.intp)
+        for portion in portions(rows.size, max(_DIRECT_CELLS // self.targets.n, 1)):
+            distances = cdist(self.queries[rows[portion]], self.targets.rows, "sqeuclidean")
+            self.targets.work.distances += distances.size
+            nearest[portion] = distances.argmin(axis=1)
+            squared[portion] = squared_pairs(
+                self.queries, rows[portion], self.targets.rows, nearest[portion]
+            )
+        self.offer(rows, squared, nearest)
+        return squared
 
     def scan_all(self, rows: Indices, size: int) -> None:
         """Scan many rows, so many at a time."""
@@ -379,11 +437,25 @@ def farthest_row(
     if targets.d == 1:
         race.offer(np.arange(n_queries), *nearest_on_line(queries, targets))
         return race.best
+    few_dimensions = targets.d <= _DIRECT_DIMENSIONS
+    if few_dimensions and n_queries * targets.n <= _FEW_PAIRS:
+        race.scan_directly(np.arange(n_queries))
+        return race.best
     if n_queries * targets.n <= _FEW_PAIRS or n_queries <= _FEW_ROWS:
         race.scan_all(np.arange(n_queries), max(_FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
         return race.best
-    upper_bounds, pilot_rows, pilot_squared = _first_bounds(race)
-    rows_left = _scan_largest(race, np.flatnonzero(upper_bounds > race.dropped_at), upper_bounds)
+    if few_dimensions:
+        meeting = _meet_directly(race)
+        rows_left = meeting.rows
+        if meeting.n_met >= targets.n or not rows_left.size:
+            return race.best
+        upper_bounds = meeting.upper_bounds()
+        pilot_rows = meeting.pilot_rows
+        pilot_squared = meeting.pilot_squared
+    else:
+        upper_bounds, pilot_rows, pilot_squared = _first_bounds(race)
+        rows_left = np.flatnonzero(upper_bounds > race.dropped_at)
+    rows_left = _scan_largest(race, rows_left, upper_bounds)
     if only_here is not None and rows_left.size > _MANY_ROWS:
         rows_left = _scan_largest(
             race, np.intersect1d(rows_left, only_here(), assume_unique=True), upper_bounds
@@ -395,19 +467,153 @@ def farthest_row(
         rows_left = _drop_within_cells(race, rows_left, upper_bounds)
         if rows_left.size <= _FEW_ROWS:
             return race.best
-    near_is_enough = targets.d > FLAT
+    reaches = _reaches(pilot_squared, near=targets.d > FLAT)
     if tree_is_cheaper(
-        queries[pilot_rows],
-        pilot_squared,
+        lambda: _share_visited(queries[pilot_rows], reaches, targets.rows),
         targets,
         pairs=expected_pairs,
         n_left=rows_left.size,
-        near=near_is_enough,
     ):
         _through_tree(race, TreeTargets(targets), rows_left)
     else:
         race.scan_all(rows_left, _FILTER_CELLS // _BLOCK_ROWS)
     return race.best
+
+
+class _DirectMeeting:
+    """Rows that meet random targets by direct differences, in portions of which each is as large
+    as all before.
+
+    `rows`, (k,): those that are left; `bounds`, (k,): their least squared distance so far;
+    `pilot_rows`, `pilot_squared`: some random rows and their squared minima.
+    """
+
+    def __init__(self, race: _FarthestRace) -> None:
+        self.race = race
+        queries = race.queries
+        targets = race.targets.rows
+        generator = np.random.default_rng(_SEED)
+        some_rows = generator.integers(0, len(queries), size=min(_ROWS_LOOKED_AT, len(queries)))
+        centred = queries.take(some_rows, axis=0)
+        centred -= targets[:: max(len(targets) // _MIDDLE_OF, 1)].mean(axis=0)
+        norms = np.einsum("ij,ij->i", centred, centred)
+        farthest_last = np.argpartition(norms, norms.size - _DIRECT_PILOT)
+        self.pilot_rows = some_rows[:_DIRECT_PILOT]
+        first_scanned = np.concatenate([self.pilot_rows, some_rows[farthest_last[-_DIRECT_PILOT:]]])
+        squared = race.scan_directly(first_scanned)
+        self.pilot_squared = squared[:_DIRECT_PILOT]
+        self.rows = np.arange(len(queries))
+        self.bounds = np.full(len(queries), np.inf)
+        self.bounds[first_scanned] = -np.inf
+        self._order = generator.permutation(len(targets))
+        self.n_met = 0
+        self._prepared: tuple[NDArray[Any], Floats] | None = None
+
+    def meet_portion(self) -> float:
+        """Meet the next portion; then the rows with the largest bounds are scanned, so that L rises.
+
+        So many targets a row that is left is expected to meet before it is out, if all are out as
+        likely at each.
+        """
+        race = self.race
+        n_before = self.rows.size
+        size = max(self.n_met, _FIRST_PORTION)
+        places = self._order[self.n_met : self.n_met + size]
+        least = self._least(race.targets.rows.take(places, axis=0))
+        self.n_met += places.size
+        np.minimum(self.bounds, least, out=self.bounds)
+        self._drop()
+        if self.rows.size > _SCANNED_BETWEEN:
+            largest_last = np.argpartition(self.bounds, self.rows.size - _SCANNED_BETWEEN)
+            scanned = largest_last[-_SCANNED_BETWEEN:]
+        else:
+            scanned = np.arange(self.rows.size)
+        if scanned.size:
+            race.scan_directly(self.rows[scanned])
+            self.bounds[scanned] = -np.inf
+            self._drop()
+        share_left = min(self.rows.size / n_before, 1 - 1 / n_before)
+        if share_left == 0:
+            return 0.0
+        return float(min(places.size / -np.log(share_left), race.targets.n))
+
+    def _least(self, met: Floats) -> Floats:
+        """Least squared distance of every row that is left to some targets, or a bound above it.
+
+        By direct differences in few dimensions, else by blocks of BLAS. Minima over columns of a
+        wide table are ten times as quick as over its rows.
+        """
+        race = self.race
+        targets = race.targets
+        targets.work.distances += self.rows.size * len(met)
+        # to prepare all rows pays where many go on after the first portion
+        many_go_on = self.n_met > 0 and 4 * self.rows.size > len(race.queries)
+        if self._prepared is None and many_go_on and targets.d >= _BOUNDED_FROM:
+            self._prepared = targets.prepare(race.queries, race.scan_type())
+        if self._prepared is None:
+            everything = race.queries
+            block = met
+        else:
+            everything, norms = self._prepared
+            scan_type = everything.dtype.type
+            block = targets.block(met, scan_type, +1)
+        least = np.empty(self.rows.size)
+        for portion in portions(self.rows.size, max(_DIRECT_CELLS // len(met), 1)):
+            if self.rows.size == len(everything):
+                rows = everything[portion]
+            else:
+                rows = everything.take(self.rows[portion], axis=0)
+            if self._prepared is None:
+                least[portion] = cdist(block, rows, "sqeuclidean").min(axis=0)
+            else:
+                least[portion] = (block @ rows.T).min(axis=0)
+        if self._prepared is not None:
+            least += norms.take(self.rows) * (1 + targets.gamma(scan_type))
+            least /= targets.unit**2
+        return least
+
+    def _drop(self) -> None:
+        """Drop the rows that are out."""
+        in_race = self.bounds > self.race.dropped_at
+        self.rows = self.rows[in_race]
+        self.bounds = self.bounds[in_race]
+
+    def upper_bounds(self) -> Floats:
+        """Of the squared minima of all rows; those that are out have none."""
+        bounds = np.full(len(self.race.queries), -np.inf)
+        bounds[self.rows] = self.bounds
+        return bounds
+
+
+def _meet_directly(race: _FarthestRace) -> _DirectMeeting:
+    """Let all rows meet random targets until the race is over, or a tree has settled it, or blocks
+    of BLAS are cheaper: only then rows are left.
+    """
+    targets = race.targets
+    meeting = _DirectMeeting(race)
+    if targets.d >= _BOUNDED_FROM:
+        pair_cost = 1.5
+    else:
+        pair_cost = 1.2 + 0.23 * targets.d
+    share_visited = cache(
+        lambda: _share_visited(
+            race.queries[meeting.pilot_rows],
+            _reaches(meeting.pilot_squared, near=targets.d > FLAT),
+            targets.rows,
+        )
+    )
+    while meeting.n_met < targets.n and meeting.rows.size:
+        pairs = meeting.meet_portion()
+        n_left = meeting.rows.size
+        if meeting.n_met == _FIRST_PORTION and pairs < _MANY_PAIRS:
+            continue
+        if tree_is_cheaper(share_visited, targets, pairs=pairs, n_left=n_left, pair_cost=pair_cost):
+            _through_tree(race, TreeTargets(targets), meeting.rows)
+            meeting.rows = meeting.rows[:0]
+        blocks_cost = _BLOCKS_BEGIN + n_left * pairs * (2 + 0.03 * targets.d)
+        if n_left * pairs * pair_cost > blocks_cost:
+            break
+    return meeting
 
 
 def _expected_pairs(queries: Floats, targets: Targets, squared_level: float) -> float:
@@ -447,8 +653,7 @@ def _first_bounds(race: _FarthestRace) -> tuple[Floats, Indices, Floats]:
     other_targets = generator.integers(0, targets.n, size=_HUB_TARGETS - _PILOT_ROWS - _FAR_ROWS)
     hub_targets = np.unique(np.concatenate([nearest, of_far, other_targets]))
     upper_bounds = np.empty(n_queries)
-    rounding = 4 * targets.gamma(np.float32) * targets.typical_norm / targets.unit**2
-    scan_type = np.float32 if rounding < _SINGLE_PRECISION_BELOW * race.best.squared else np.float64
+    scan_type = race.scan_type()
     hub_block = targets.block(targets.rows[hub_targets], scan_type, +1)
     for portion in portions(n_queries, _FILTER_CELLS // hub_targets.size):
         prepared, squared_norms = targets.prepare(queries[portion], scan_type)
