@@ -304,6 +304,8 @@ def adjust_pvalues(pvalues: Sequence[float], method: str) -> NDArray[np.float64]
     """Adjusted p-values of one family; missing ones stay missing and do not count in it."""
     check_choice("adjust", method, (*ADJUSTMENTS, BENJAMINI_YEKUTIELI))
     adjusted = np.array(pvalues, dtype=np.float64)
+    if adjusted.size < 2:
+        return adjusted
     known_positions = np.flatnonzero(np.isfinite(adjusted))
     if method == "none" or known_positions.size < 2:
         return adjusted

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import shorten
 from typing import Any, TypeVar
@@ -170,7 +170,7 @@ def under_way(words: str, total: int | None = None, *, shown: bool = True) -> It
         _DRAWER.end(work)
 
 
-def each_of(steps: Sequence[Step], words: str, *, shown: bool = True) -> Iterator[Step]:
+def each_of(steps: Sequence[Step], words: str, *, shown: bool = True) -> Iterable[Step]:
     """The steps one by one, with a bar.
 
     Examples
@@ -179,7 +179,14 @@ def each_of(steps: Sequence[Step], words: str, *, shown: bool = True) -> Iterato
     >>> [step for step in each_of("abc", "letters")]
     ['a', 'b', 'c']
     """
-    with under_way(words, total=len(steps), shown=shown) as work:
+    # calls of microseconds go through here
+    if not (shown and is_watched()):
+        return steps
+    return _with_bar(steps, words)
+
+
+def _with_bar(steps: Sequence[Step], words: str) -> Iterator[Step]:
+    with under_way(words, total=len(steps)) as work:
         for step in steps:
             yield step
             work.advance()

@@ -193,6 +193,8 @@ def _words_of_bars(monkeypatch: pytest.MonkeyPatch, call: Any) -> list[str]:
 
     with monkeypatch.context() as patched:
         patched.setattr(progress, "Work", Recorded)
+        patched.setattr(progress, "is_watched", lambda: True)
+        patched.setattr(progress, "DELAY", 1e9)
         call()
     return words
 

@@ -265,11 +265,13 @@ def compare_estimates(
         known_limits = limits_of_pairs(
             rate_estimates, pairs_shown, contrast, settings.method, levels
         )
-        options_of_rate = replace(family_options, known_limits=known_limits)
+        group_limits: tuple[Interval, ...] = ()
         # an interval for one look has no place beside those for all of them
         if settings.method not in ANYTIME_METHODS:
             group_limits = own_intervals(rate_estimates, single_level)
-            options_of_rate = replace(options_of_rate, own_intervals=group_limits)
+        options_of_rate = replace(
+            family_options, known_limits=known_limits, own_intervals=group_limits
+        )
         compared += options_of_rate.compare_pairs(rate_estimates, pairs_shown, row_name, of_all)
     n_sides = 2 if settings.alternative == "two-sided" else 1
     if chosen_by_data:
@@ -372,6 +374,8 @@ class _Plan:
     """
 
     comparison: RateComparison
+    estimate: float
+    std_error: float
     method: Chosen
     exact_tests: ExactPair | None
     bounded: bool
@@ -438,14 +442,14 @@ class _FamilyOptions:
         settings = self.settings
         estimates = estimates.for_pair(i, j)
         empty_comparison = RateComparison._before_evidence(
-            metric, settings, pair, estimates.groups, estimates.rate, estimates.rows
+            metric,
+            settings,
+            pair,
+            estimates.groups,
+            estimates.rate,
+            estimates.rows,
+            own_intervals=self.own_intervals,
         )
-        if self.own_intervals:
-            empty_comparison = replace(
-                empty_comparison,
-                value_interval=self.own_intervals[i],
-                value_reference_interval=self.own_intervals[j],
-            )
         beside_everybody = empty_comparison
         if everybody is not None:
             beside_everybody = everybody.beside(empty_comparison, i, contrast)
@@ -507,12 +511,9 @@ class _FamilyOptions:
             (share,) = everybody.shares_of(i)
             exact_tests = ExactPairOfAll(*exact_tests.table, share=share)
         return _Plan(
-            comparison=replace(
-                empty_comparison,
-                estimate=estimate,
-                std_error=std_error,
-                note=chosen_method.note,
-            ),
+            comparison=empty_comparison,
+            estimate=estimate,
+            std_error=std_error,
             method=chosen_method,
             exact_tests=exact_tests,
             bounded=not estimates.smooth,
@@ -528,7 +529,15 @@ class _FamilyOptions:
             decision = decide_exactly(
                 plan.exact_tests, plan.method, self.contrast, self.settings, self.levels
             )
-        return _with_decision(plan.comparison, decision), decision.evidence
+        # one copy with all that is known: copies are what a pair costs
+        comparison = _with_decision(
+            plan.comparison,
+            decision,
+            estimate=plan.estimate,
+            std_error=plan.std_error,
+            note=plan.method.note,
+        )
+        return comparison, decision.evidence
 
 
 def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Contrast) -> str:

@@ -143,8 +143,12 @@ class RateComparison(results.Comparison):
         rates: NDArray[Any],
         sizes: NDArray[Any],
         ends: tuple[float, float] = (float("nan"), float("nan")),
+        own_intervals: Sequence[Interval] = (),
     ) -> RateComparison:
-        """A comparison of a pair of groups before anything is computed: insufficient evidence."""
+        """A comparison of a pair of groups before anything is computed: insufficient evidence.
+
+        `own_intervals`: of every group's value, where they have any.
+        """
         group_index, reference_index = pair
         interval = Interval(*ends, settings.confidence_level, settings.method)
         return cls(
@@ -159,6 +163,10 @@ class RateComparison(results.Comparison):
             n=int(sizes[group_index]),
             n_reference=int(sizes[reference_index]),
             method=settings.method,
+            value_interval=own_intervals[group_index] if own_intervals else _NO_INTERVAL,
+            value_reference_interval=(
+                own_intervals[reference_index] if own_intervals else _NO_INTERVAL
+            ),
         )
 
 
