@@ -569,19 +569,23 @@ def cases_by_rows() -> list[Case]:
             make_peer=pandas_texts_of(10**6),
         )
     )
-    make, make_peer = set_distance_of(30_000)
-    cases.append(
-        Case(
-            "`set_distance` of 50 blobs, 10 features",
-            axis="rows",
-            groups=2,
-            rows=30_000,
-            make=make,
-            repetitions=3,
-            peer="SciPy, `directed_hausdorff`",
-            make_peer=make_peer,
+    for n_rows in (3_000, 30_000):
+        make, make_peer = set_distance_of(n_rows)
+        cases.append(
+            Case(
+                "`set_distance` of 50 blobs, 10 features",
+                axis="rows",
+                groups=2,
+                rows=n_rows,
+                make=make,
+                repetitions=5,
+                peer="SciPy, `directed_hausdorff`",
+                make_peer=make_peer,
+            )
         )
-    )
+    make = hfm_of(N_ROWS, 199)
+    sizes = {"axis": "rows", "groups": 2, "rows": N_ROWS, "memory": False}
+    cases.append(Case("`hfm`, 199 permutations", make=make, **sizes))
     return cases
 
 
