@@ -287,7 +287,7 @@ class CovariateFit(WithParameters):
         too, levels .953 and .954, coefficients of shapes of .1 and .3 .956, of −.3 and −.2 .975
         (see `interval`). Of 30 block maxima, location ~ year and ξ = −.3, .953 to .966 (shape by χ²
         .913, the level of 50 .916); a tenth (location) to a sixth (shape) of such samples have no
-        limit on one side.
+        maximum, or no limit on one side.
 
         References
         ----------
