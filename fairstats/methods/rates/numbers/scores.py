@@ -593,11 +593,15 @@ def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
         cure=f"'overall': for {', '.join((AREA, *_MEANS, NET_BENEFIT, *CURVE_RATES))}",
     )
     is_pooled = options["comparisons"] in POOLED
-    has_joint_law = metric in _MEANS or options["simultaneous"] != "max-z"
+    simultaneous = options["simultaneous"]
+    # what is no word at all is refused where settings are made
+    has_joint_law = metric in _MEANS or not (
+        isinstance(simultaneous, str) and simultaneous == "max-z"
+    )
     check_that(
         has_joint_law or not is_pooled or metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC),
         "simultaneous",
-        options["simultaneous"],
+        simultaneous,
         f'None or "bonferroni" of {metric} with comparisons="{options["comparisons"]}"',
         '"bonferroni"',
     )
