@@ -285,9 +285,9 @@ class CovariateFit(WithParameters):
         Monte Carlo error .005): shapes .949 to .961 (by χ² .870 at ξ = −.3), coefficients of the
         scale .944 to .953 (.910), levels of 400 observations .945 to .955 (.913); with shape ~ d
         too, levels .953 and .954, coefficients of shapes of .1 and .3 .956, of −.3 and −.2 .975
-        (see `interval`). Of 30 block maxima, location ~ year and ξ = −.3, .953 to .966 (shape by χ²
-        .913, the level of 50 .916); a tenth (location) to a sixth (shape) of such samples have no
-        maximum, or no limit on one side.
+        (see `interval`). Of 30 block maxima, location ~ year and ξ = −.3, the location .953, the
+        shape .964, the level of 50 .934 (by χ² .913 and .916 of the last two); a tenth (location)
+        to a sixth (shape) of such samples have no maximum, or no limit on one side.
 
         References
         ----------
