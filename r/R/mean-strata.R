@@ -187,6 +187,9 @@ means_in_strata <- function(x) {
 # The same by areas under ROC curves.
 areas_in_strata <- function(y, score) {
   function(cell, count, design, about, together) {
+    if (!is.null(design$weight) || !is.null(design$cluster)) {
+      stop_argument("strata", "strata of weighted or clustered areas", "rows of equal weight")
+    }
     cells <- split(data.frame(y = y, score = score), factor(cell, seq_len(count)))
     positives <- vapply(cells, function(r) sum(r$y == 1), 0, USE.NAMES = FALSE)
     negatives <- vapply(cells, function(r) sum(r$y == 0), 0, USE.NAMES = FALSE)
@@ -344,7 +347,9 @@ adjusted_area_values <- function(area, variance, positives, negatives, n) {
       if (a == side || beyond(side) <= 0) {
         return(side)
       }
-      stats::uniroot(beyond, sort(c(a, side)), tol = 1e-14)$root
+      # an area of 0 or 1 is a root itself
+      from <- if (a == 1 - side) abs(a - 1e-9) else a
+      stats::uniroot(beyond, sort(c(from, side)), tol = 1e-14)$root
     }
     c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
   }

@@ -690,6 +690,12 @@ def of_shared_clusters() -> Iterator[Cell]:
                 2_000,
             )
         for gap in (0.0, -0.1):
+            # 10,000 samples: .065 ± .002 wrong "satisfied"
+            worse = (
+                {"claim": "fails", "remark": "Rates near 0 of groups that hold together strongly."}
+                if (correlation, rate, gap) == (0.3, 0.2, -0.1)
+                else {}
+            )
             yield Cell(
                 "rates",
                 "demographic_parity_difference(cluster=…), clusters of both groups",
@@ -705,6 +711,7 @@ def of_shared_clusters() -> Iterator[Cell]:
                     neutral=0.0,
                 ),
                 2_000,
+                **worse,
             )
 
 

@@ -123,9 +123,10 @@ def demographic_parity_difference(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other
@@ -330,9 +331,10 @@ def equal_opportunity_difference(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other
@@ -534,9 +536,10 @@ def predictive_parity_difference(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other
@@ -728,9 +731,10 @@ def average_odds_difference(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other
@@ -929,9 +933,10 @@ def equalized_odds_difference(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other

@@ -118,9 +118,10 @@ def disparate_impact(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other
@@ -334,9 +335,10 @@ def conditional_accuracy(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other
@@ -541,9 +543,10 @@ def conditional_use_accuracy(
         show that a cluster is worth, and no more than the variance of the rate says; t with u − 1
         of the smaller group. "Insufficient evidence" below 3 effective clusters (rows), 8 for
         methods other than the score. Simulated (3 to 60 clusters, 8 to 2,000 rows with weights of
-        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .056. Two settings are
-        worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), and a few
-        clusters that hold together ten times as much as those of the other group (.08).
+        CV .5 to 1.5): coverage .945 and more, verdicts wrong in at most .058. Three settings
+        are worse: weights that go with the outcome (CV 1: .075, CV 1.5: .092 near 0 or 1), a few
+        clusters that hold together ten times as much as those of the other group (.08), and rates
+        of .1 and .2 of two groups in the same clusters with an ICC of .3 (.065).
     pos_label : scalar or mapping, optional
         The favourable value, needed unless labels are 0/1, False/True or −1/1 (also as text); for
         labels and predictions that differ ``{"y_true": …, "y_pred": …}``. Where several other

@@ -25,6 +25,9 @@ test_that("the difference is the coefficient of lm on group and strata", {
   expect_equal(within$metric, "mean_stratified")
   expect_equal(within$n_strata, 3)
   expect_equal(within$crude, found$estimate)
+  # without the effect of sex the crude difference is that of the grades alone
+  alike <- transform(d, wage = wage - (sex == "m"))
+  found <- fs_means(alike, "wage", "sex", strata = "grade", reference = "m")
   expect_match(
     attr(found, "head")[1L],
     "Strata change the answer for 1 of 1 comparisons: f against"
