@@ -167,6 +167,13 @@ def _with_covariates(method: str) -> list[str]:
     return fit.return_level(100, {"z": 0.5}, method=method).levels[0].notes()
 
 
+def _level_of_few_maxima() -> list[str]:
+    year = np.linspace(-1.0, 1.0, 30)
+    maxima = np.random.default_rng(1).gumbel(size=30)
+    fit = fs.evt.fit_gev(maxima, covariates={"year": year}, location="~ year")
+    return fit.return_level(50, {"year": 1.0}).levels[0].notes()
+
+
 RATIO = fs.disparate_impact
 DIFFERENCE = fs.demographic_parity_difference
 EVT = fs.evt
@@ -406,6 +413,15 @@ SAID = (
         "too narrow",
         lambda: _with_covariates("profile") + _with_covariates("delta"),
         "this interval is too narrow",
+    ),
+    Said(
+        "evt",
+        r"fit_gev\(covariates",
+        "few block maxima",
+        fs.results.CovariateFit.return_level,
+        "Levels of 50 of so few maxima cover",
+        _level_of_few_maxima,
+        "Few block maxima (30) with covariates",
     ),
     Said(
         "evt",

@@ -841,7 +841,12 @@ def _new_cells() -> Iterator[Cell]:
             for name in ("location: Intercept", "location: year", "shape: Intercept", "level"):
                 method = "return_level(50)" if name == "level" else f"interval('{name}')"
                 cell = _maxima_by_year(name, n, shape)
-                yield Cell("evt", f"fit_gev(covariates=…).{method}", regime, cell, runs=2_000)
+                few = (
+                    {"claim": "fails", "remark": "few block maxima: the result says so"}
+                    if name == "level" and n < 60
+                    else {}
+                )
+                yield Cell("evt", f"fit_gev(covariates=…).{method}", regime, cell, 2_000, **few)
 
 
 _REGIMES = [(k, x, f"{k} of {20 * k:,} values, ξ = {x:g}") for k in FITTED for x in PUBLISHED]
