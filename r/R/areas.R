@@ -118,19 +118,26 @@ limits_of_area <- function(area, critical) {
   }
   student <- function(df) -stats::qt(stats::pnorm(-critical), df)
   plain <- is.null(area$df)
-  by_logit <- c(a, a)
-  if (a > 0 && a < 1 && area$variance > 0) {
-    q <- student(if (plain) min(k) - 1 else area$df)
-    by_logit <- stats::plogis(
-      stats::qlogis(a) + c(-1, 1) * q * sqrt(area$variance) / (a * (1 - a))
+  by_logit <- student(if (plain) min(k) - 1 else area$df)
+  by_score <- if (plain) critical else student(area$df)
+  wider_limits_of_area(a, area$variance, by_logit, by_score, k[1L], k[2L])
+}
+
+# The two limits of an area, or of a mean of areas with shares that have one law: `by_logit` and
+# `by_score` are the critical values of either.
+wider_limits_of_area <- function(a, variance, by_logit, by_score, positives, negatives, share = 1) {
+  of_logit <- c(a, a)
+  if (a > 0 && a < 1 && variance > 0) {
+    of_logit <- stats::plogis(
+      stats::qlogis(a) + c(-1, 1) * by_logit * sqrt(variance) / (a * (1 - a))
     )
   }
-  m <- sum(k) / 2 - 1
+  m <- (positives + negatives) / 2 - 1
   spread <- function(t) {
-    sqrt(t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / prod(k))
+    law <- t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / (positives * negatives)
+    sqrt(sum(share^2 * law))
   }
-  reach <- if (plain) critical else student(area$df)
-  beyond <- function(t) abs(a - t) - reach * spread(t)
+  beyond <- function(t) abs(a - t) - by_score * spread(t)
   end <- function(side) {
     if (a == side || beyond(side) <= 0) {
       return(side)
@@ -139,7 +146,7 @@ limits_of_area <- function(area, critical) {
     from <- if (a == 1 - side) abs(a - 1e-9) else a
     stats::uniroot(beyond, sort(c(from, side)), tol = 1e-14)$root
   }
-  c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
+  c(min(of_logit[1L], end(0)), max(of_logit[2L], end(1)))
 }
 
 area_values <- function(rows, count = length(rows)) {

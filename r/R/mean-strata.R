@@ -329,29 +329,18 @@ adjusted_area_values <- function(area, variance, positives, negatives, n) {
     if (!length(k)) {
       return(c(NaN, NaN))
     }
-    a <- value[group]
     terms <- share^2 * variance[k]
-    by_logit <- c(a, a)
-    if (a > 0 && a < 1 && sum(terms) > 0) {
-      df <- sum(terms)^2 / sum(terms^2 / (fewest[k] - 1))
-      q <- -stats::qt(stats::pnorm(-critical), df)
-      by_logit <- stats::plogis(stats::qlogis(a) + c(-1, 1) * q * sqrt(sum(terms)) / (a * (1 - a)))
-    }
-    m <- (positives[k] + negatives[k]) / 2 - 1
-    spread <- function(t) {
-      sizes <- positives[k] * negatives[k]
-      sqrt(sum(share^2 * t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / sizes))
-    }
-    beyond <- function(t) abs(a - t) - critical * spread(t)
-    end <- function(side) {
-      if (a == side || beyond(side) <= 0) {
-        return(side)
-      }
-      # an area of 0 or 1 is a root itself
-      from <- if (a == 1 - side) abs(a - 1e-9) else a
-      stats::uniroot(beyond, sort(c(from, side)), tol = 1e-14)$root
-    }
-    c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
+    df <- sum(terms)^2 / sum(terms^2 / (fewest[k] - 1))
+    by_logit <- -stats::qt(stats::pnorm(-critical), df)
+    wider_limits_of_area(
+      value[group],
+      sum(terms),
+      by_logit,
+      critical,
+      positives[k],
+      negatives[k],
+      share
+    )
   }
   small <- vapply(
     cells,

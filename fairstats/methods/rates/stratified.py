@@ -47,7 +47,8 @@ from fairstats.methods.rates.stratified_result import (
     stratum_table,
 )
 from fairstats.numerics.rates import conditional, homogeneity, pooled, strata
-from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
+from fairstats.numerics.rates.score import EQUALITY, Contrast
+from fairstats.numerics.rates.strata import Strata
 
 _WHOLE_RANGE: dict[str, tuple[float, float]] = {
     "ratio": (0.0, math.inf),

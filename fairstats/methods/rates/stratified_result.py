@@ -21,7 +21,8 @@ from fairstats.methods.rates.result import (
     RatioResult,
 )
 from fairstats.numerics.rates import strata
-from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
+from fairstats.numerics.rates.score import EQUALITY, Contrast
+from fairstats.numerics.rates.strata import Strata
 
 #: Name of the metric of an adjusted comparison: that of the crude one with this ending.
 ENDING = "_stratified"

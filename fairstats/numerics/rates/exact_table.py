@@ -39,7 +39,7 @@ from fairstats.numerics.rates.nuisance import (
     Tails,
     larger_group,
 )
-from fairstats.numerics.rates.score import Contrast, score_statistic
+from fairstats.numerics.rates.score import EQUALITY, Contrast, score_statistic
 from fairstats.numerics.rates.search import (
     SPAN,
     STEP,
@@ -73,9 +73,6 @@ _LARGE_JUMP = 0.1
 #: counts as several, one more for so many probabilities.
 _BEFORE_LOOPS: float = 2_000
 _PROBABILITIES = 2_000
-
-#: The value of each contrast where both rates are equal.
-EQUALITY: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
 
 #: Successes and cases of the smaller and of the larger group.
 Table: TypeAlias = tuple[int, int, int, int]

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from fairstats.ground.checks import Floats
+from fairstats.numerics.rates.score import Contrast
 from fairstats.numerics.rates.strata import (
-    Contrast,
     Strata,
     constrained_rates,
     mantel_haenszel,

@@ -30,9 +30,8 @@ from fairstats.numerics.rates.conditional import (
     values_possible,
 )
 from fairstats.numerics.rates.homogeneity import HomogeneityTest, homogeneity_test
+from fairstats.numerics.rates.score import EQUALITY, Contrast
 from fairstats.numerics.rates.strata import (
-    EQUALITY,
-    Contrast,
     Strata,
     fewest_cases,
     guarded_statistic,

@@ -42,6 +42,8 @@ from fairstats.ground.checks import Floats
 LOG_SPAN = 60.0
 Table = tuple[float, float, float, float]
 Contrast = Literal["ratio", "difference", "odds_ratio"]
+#: The value of each contrast where both rates are equal.
+EQUALITY: dict[str, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
 #: Estimate and null value that differ by less cannot be told apart where the variance is 0: 1 −
 #: 1e-16 is 1.
 NOT_APART = 1e-14

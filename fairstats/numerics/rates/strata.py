@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,14 +42,13 @@ from scipy.special import gammainc, gammaincc, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.numerics.rates.score import (
+    EQUALITY,
+    Contrast,
     rates_with_difference,
     rates_with_odds_ratio,
     rates_with_ratio,
 )
 
-Contrast = Literal["ratio", "difference", "odds_ratio"]
-#: The value of each contrast where both rates are equal.
-EQUALITY: dict[str, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
 #: Limits of ratios are looked for between exp(−40) and exp(40).
 LOG_SPAN = 40.0
 #: Below this skewness the gamma law is the normal one.

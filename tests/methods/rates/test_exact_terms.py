@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 import fairstats as fs
 from fairstats.ground.serialise import decode, encode
-from fairstats.methods.rates import exact_terms, maxima
+from fairstats.methods.rates import exact_terms, gaps
 from fairstats.methods.rates.decision import ExactPair
 from fairstats.methods.rates.exact_terms import ExactTerms
 from fairstats.numerics.rates.exact import exact_interval, exact_limits, exact_pvalue, least_pvalues
@@ -173,7 +173,7 @@ def test_a_file_finds_limits_of_many_differences_when_they_are_read(
     result = fs.demographic_parity_difference(counts=counts, agg="max")
     in_full = json.loads(json.dumps(encode(result)))
     again = fs.demographic_parity_difference(counts=counts, agg="max")
-    monkeypatch.setattr(maxima, "_FEW_LACKING", 1)
+    monkeypatch.setattr(gaps, "_FEW_LACKING", 1)
     monkeypatch.setattr(ExactTerms, "limits", None)
     stored = json.loads(json.dumps(encode(again)))
     assert stored["components"]["class"] == "StoredGaps"

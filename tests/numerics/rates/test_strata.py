@@ -16,7 +16,8 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairstats as fs
 from fairstats.numerics.rates import conditional, homogeneity, score, score_limits, strata
-from fairstats.numerics.rates.strata import EQUALITY, Strata
+from fairstats.numerics.rates.score import EQUALITY
+from fairstats.numerics.rates.strata import Strata
 
 CONTRASTS = tuple(EQUALITY)
 #: Admitted and applicants of Berkeley's departments A to F, 1973 (Bickel, Hammel, O'Connell 1975;

@@ -24,8 +24,9 @@ from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.employment.result import ImpactFigures
+from fairstats.methods.rates.gaps import GapComponent
 from fairstats.methods.rates.inferred.result import InferredComparison
-from fairstats.methods.rates.maxima import GapComponent, MaximumResult
+from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.result import NumberComparison
 from fairstats.methods.rates.numbers.stratified import StratifiedNumberComparison
 from fairstats.methods.rates.result import RateComparison

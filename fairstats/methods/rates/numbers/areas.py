@@ -30,7 +30,9 @@ from fairstats.numerics.means.ranks import Areas, area_limits, area_of_counts
 LEAST_OF_LABEL = 10
 #: Fewer rows of a label are remarked on.
 FEW_OF_LABEL = 30
-AREA_METHOD = "logit DeLong and Newcombe (MOVER)"
+#: Names of what an area's own interval is by, and of what compares two of them.
+AREA_INTERVAL = "logit DeLong and Newcombe"
+AREA_METHOD = f"{AREA_INTERVAL} (MOVER)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,7 @@ class AreaValues:
     @property
     def interval_method(self) -> str:
         """Name of what a group's own interval is by."""
-        return "logit DeLong and Newcombe"
+        return AREA_INTERVAL
 
     def value(self, position: int) -> float:
         """The area of a group."""

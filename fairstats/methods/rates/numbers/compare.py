@@ -45,6 +45,7 @@ MIN_UNITS = 20
 REST = "the rest"
 OVERALL = "all"
 ORDER_STATISTICS = "order statistics (MOVER)"
+MEAN_INTERVAL = "t"
 HALL_MOVER = "Hall's transformation (MOVER)"
 
 
@@ -91,7 +92,7 @@ class MeanValues:
     @property
     def interval_method(self) -> str:
         """Name of what a group's own interval is by."""
-        return "t"
+        return MEAN_INTERVAL
 
     def moments(self, position: int) -> Moments:
         """Moments of the mean of a group."""

@@ -15,8 +15,9 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_shape
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments
-from fairstats.methods.rates.numbers.areas import AREA_METHOD
+from fairstats.methods.rates.numbers.areas import AREA_INTERVAL, AREA_METHOD
 from fairstats.methods.rates.numbers.compare import (
+    MEAN_INTERVAL,
     MIN_UNITS,
     GroupValues,
     contrast_of_means,
@@ -98,7 +99,7 @@ class PairWithinStrata:
     @property
     def interval_method(self) -> str:
         """Name of what a group's own interval is by."""
-        return "t"
+        return MEAN_INTERVAL
 
     def used_parts(self, position: int) -> Moments:
         """Moments of one of both in the strata that are used."""
@@ -341,7 +342,7 @@ class PairOfAreas:
     @property
     def interval_method(self) -> str:
         """Name of what a group's own interval is by."""
-        return "logit DeLong and Newcombe"
+        return AREA_INTERVAL
 
     def value(self, position: int) -> float:
         """The adjusted area."""
