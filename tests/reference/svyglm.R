@@ -20,5 +20,9 @@ slope <- y ~ qlogis(s)
 intercept <- y ~ offset(qlogis(s))
 cat(sprintf(
   '{"survey": "%s",\n "slope": {"rows": %s, "clusters": %s},\n "intercept": {"rows": %s, "clusters": %s}}\n',
-  packageVersion("survey"), of(~1, slope), of(~u, slope), of(~1, intercept), of(~u, intercept)
+  packageVersion("survey"),
+  of(~1, slope),
+  of(~u, slope),
+  of(~1, intercept),
+  of(~u, intercept)
 ))
