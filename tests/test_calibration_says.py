@@ -424,13 +424,6 @@ SAID = (
         "Few block maxima (30) with covariates",
     ),
     Said(
-        "evt",
-        r"fit_gpd\(covariates",
-        "no limit on one side",
-        fs.results.CovariateFit.interval,
-        "no limit on one side",
-    ),
-    Said(
         "rates",
         r"clusters of both groups",
         "hold together strongly",

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, genpareto
 
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt import fit_gev, fit_gpd
+from fairstats.numerics.evt.distributions import power_ratio
 from fairstats.numerics.evt.interests import FreeCoordinates, LevelInterest
 from fairstats.numerics.evt.regression import TailRegression
 from fairstats.results import ConditionalLevel, CovariateFit, ReturnLevels
@@ -393,3 +394,45 @@ def test_levels_are_held_at_their_value(kind: str, link: str) -> None:
     assert inside.any()
     np.testing.assert_allclose(value[inside], 5.0, rtol=1e-12)
     np.testing.assert_allclose(gradient[inside], 0.0, atol=1e-12)
+
+
+def two_groups(first_shape: float) -> tuple[np.ndarray, CovariateFit]:
+    """Fifty quantiles of a tail with a given shape beside fifty of one with .1; the first ones."""
+    survival = (np.arange(50) + 0.5) / 50
+    first, second = (
+        power_ratio(-np.log(survival), np.asarray(shape)) for shape in (first_shape, 0.1)
+    )
+    values = np.concatenate([first, second, np.full(100, -1.0)])
+    group = np.repeat([0.0, 1.0, 0.0, 1.0], 50)
+    return first, fit_gpd(values, 0.0, covariates={"d": group}, scale="~ d", shape="~ d")
+
+
+def deviance_of_a_uniform_law(excesses: np.ndarray) -> float:
+    """2(log L(ξ̂) − log L(−1)): with ξ = −1 the best density is 1/max of the excesses (SciPy)."""
+    c, _, scale = genpareto.fit(excesses, -0.7, floc=0.0, scale=0.9)
+    highest = genpareto.logpdf(excesses, c, 0.0, scale).sum()
+    return float(2.0 * (highest + excesses.size * np.log(excesses.max())))
+
+
+@pytest.mark.parametrize("method", ["auto", "profile"])
+def test_no_limit_where_the_likelihood_reaches_the_edge(method: str) -> None:
+    excesses, fit = two_groups(-0.8)
+    assert deviance_of_a_uniform_law(excesses) < chi2.ppf(0.95, 1)
+    shape = fit.interval("shape: Intercept", method=method)
+    difference = fit.interval("shape: d", method=method)
+    assert shape.low == -np.inf
+    assert difference.high == np.inf
+    assert shape.high < -0.4
+    assert difference.low > 0.4
+    assert "no end above a shape of −1" in shape.method
+    again = CovariateFit.from_dict(json.loads(json.dumps(fit.to_dict())))
+    assert again.params == fit.params
+
+
+def test_limits_where_the_likelihood_falls_before_the_edge() -> None:
+    excesses, fit = two_groups(-0.6)
+    assert deviance_of_a_uniform_law(excesses) > chi2.ppf(0.95, 1)
+    for name in ("shape: Intercept", "shape: d"):
+        interval = fit.interval(name)
+        assert -1.0 < interval.low < interval.high < 1.5
+        assert "no end" not in interval.method
