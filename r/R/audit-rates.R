@@ -107,9 +107,9 @@ error_of_switch <- function(metric, options, count, chosen = FALSE) {
 }
 
 # The same of a gap of which one difference is known, where the difference is asked for itself.
-error_of_gap <- function(metric, options, n_groups) {
-  pairs <- if (options$comparisons == "all") choose(n_groups, 2) else n_groups - 1
-  error_of_switch(metric, options, length(metric$rates) * pairs)
+error_of_gap <- function(metric, options, n_groups, chosen) {
+  pairs <- if (chosen || options$comparisons == "all") choose(n_groups, 2) else n_groups - 1
+  error_of_switch(metric, options, length(metric$rates) * pairs, chosen)
 }
 
 # One comparison as a row of the tidy table.
@@ -249,7 +249,7 @@ metric_rows <- function(cells, pairs, metric, options) {
     if (watched) {
       stop_argument("method", options$method, "ratios and differences of rates")
     }
-    return(gap_row(cells, metric, options))
+    return(gap_row(cells, metric, options, isTRUE(attr(pairs, "highest"))))
   }
   n_rows <- sum(cells$rows)
   everybody <- NULL
@@ -373,8 +373,9 @@ chosen_pairs <- function(pairs, values, options) {
 }
 
 # Largest absolute difference of any of the rates between any two groups, as a row of the tidy
-# table. Its band is simulated, with a Monte Carlo error.
-gap_row <- function(cells, metric, options) {
+# table. Its band is simulated, with a Monte Carlo error. `chosen`: whether the rows beside it have
+# the group with the highest rate for their reference.
+gap_row <- function(cells, metric, options, chosen = FALSE) {
   level <- options$confidence_level
   by_mee <- isTRUE(options$method %in% c("koopman", "mee"))
   band <- if (by_mee) "simultaneous band (mee)" else "simultaneous band"
@@ -403,7 +404,7 @@ gap_row <- function(cells, metric, options) {
     cells$squares,
     options$margin,
     method = if (by_mee) "mee" else "score",
-    error = error_of_gap(metric, options, length(cells$groups))
+    error = error_of_gap(metric, options, length(cells$groups), chosen)
   )
   if (is.null(found)) {
     return(bind_rows(list(row)))

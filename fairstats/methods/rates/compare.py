@@ -153,7 +153,9 @@ def compare_metric(
         check_adjustable(metric)
     if metric.contrast == "gap":
         check_watchable(metric, table, settings, reference, whole_clusters=whole_clusters)
-        return warned(largest_gap(table, metric, settings), metric.name)
+        chosen_by_data = reference == "highest" and reference not in table.groups
+        found = largest_gap(table, metric, settings, chosen_by_data=chosen_by_data)
+        return warned(found, metric.name)
     if settings.comparisons == "overall":
         check_overall(metric)
     everybody: list[Everybody] = []

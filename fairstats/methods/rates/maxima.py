@@ -190,17 +190,22 @@ def largest_gap(
     metric: Metric,
     settings: Inference,
     rates: Sequence[Rate] | None = None,
+    *,
+    chosen_by_data: bool = False,
 ) -> MaximumResult:
     """Largest absolute difference of any of a metric's rates (proportions or their means) between
-    groups; `rates`: others in their place, as of several classes.
+    groups; `rates`: others in their place, as of several classes; `chosen_by_data`: whether the
+    rows beside it have the group with the highest rate for their reference.
 
     Of one difference (two groups and one rate, or all others unknown) it is the size of that
     difference: the same tests, limits and verdict. Where others are unknown, nothing shows that the
     largest is small.
     """
     by_mee = settings.method == "mee"
-    n_pairs = len(make_pairs(len(counts.groups), 0, settings.comparisons))
-    error = error_of_switch(metric, settings, n_pairs)
+    # the rows' own number, so that the difference has their p-value where it is the only one
+    pairs_beside = "all" if chosen_by_data else settings.comparisons
+    n_pairs = len(make_pairs(len(counts.groups), 0, pairs_beside))
+    error = error_of_switch(metric, settings, n_pairs, chosen_by_data=chosen_by_data)
     settings = replace(settings, method=BAND_BY_MEE if by_mee else _BAND, comparisons="all")
     if rates is None:
         rates = [RATES[rate_name] for rate_name in metric.rates]

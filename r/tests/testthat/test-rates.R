@@ -490,3 +490,34 @@ test_that("who is violated differs, and at a threshold of 1 both are one questio
   expect_equal(near$pvalue, 0.004447883, tolerance = 1e-5)
   expect_equal(reach_fair_range(c(0.2, 0.7), 0.06, c(0.8, 1.25), 0.05), c(0.2, 0.8))
 })
+
+test_that("the only known gap has the p-value of its row beside the group with the highest rate", {
+  # two groups have no cases: six pairs that the data chose from, or three beside a named group
+  groups <- c("a", "b", "c", "d")
+  cells <- c(210, 260, 0, 0, 290, 240, 0, 0, 10, 20, 10, 5, 20, 40, 10, 9)
+  people <- data.frame(
+    group = rep(rep(groups, 4), cells),
+    truth = rep(rep(c(1, 0), each = 8), cells),
+    predicted = rep(rep(c(1, 0, 1, 0), each = 4), cells)
+  )
+  pvalues <- lapply(c("highest", "b"), function(reference) {
+    vapply(
+      c("equal_opportunity_difference", "equal_opportunity_max"),
+      function(metric) {
+        found <- fs_group_metric(
+          people,
+          metric = metric,
+          y_true = "truth",
+          y_pred = "predicted",
+          sensitive_features = "group",
+          reference = reference
+        )
+        as.data.frame(found)$pvalue[1L]
+      },
+      0
+    )
+  })
+  # Python's values: exact tests, and the score
+  expect_equal(unname(pvalues[[1L]]), rep(0.00160929500953668, 2), tolerance = 1e-8)
+  expect_equal(unname(pvalues[[2L]]), rep(0.00154337984854527, 2), tolerance = 1e-8)
+})

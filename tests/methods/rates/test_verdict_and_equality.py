@@ -215,6 +215,29 @@ def test_equality_has_one_p_value_by_every_metric_of_the_rate() -> None:
     assert not fs.disparate_impact(counts=selected, reference="b").comparisons[0].procedure.exact
 
 
+def test_the_only_known_gap_has_the_p_value_of_its_row_beside_a_chosen_reference() -> None:
+    """Two groups without cases: all six pairs could have been compared, which asks for exact
+    tests of 500 cases beside 500; three comparisons with a named reference leave them to the score.
+    """
+    counts = {
+        "a": (210, 10, 290, 20),
+        "b": (260, 20, 240, 40),
+        "c": (0, 10, 0, 10),
+        "d": (0, 5, 0, 9),
+    }
+    is_exact = {}
+    for reference in ("highest", "b"):
+        rows = fs.equal_opportunity_difference(counts=counts, reference=reference)
+        gap = fs.group_metric(
+            metric="equal_opportunity", contrast="gap", counts=counts, reference=reference
+        ).comparisons[0]
+        row = rows.comparisons[0]
+        assert gap.pvalue == pytest.approx(row.pvalue, rel=1e-9)
+        assert gap.procedure.exact == row.procedure.exact
+        is_exact[reference] = row.procedure.exact
+    assert is_exact == {"highest": True, "b": False}
+
+
 def test_groups_in_the_same_clusters_differ_by_one_p_value(rng: np.random.Generator) -> None:
     """By hand: of r − θr₀ the standard error as of independent rates over its own, at the null
     value. At the estimate that is the standard error of the logarithm, as the result tells it.
