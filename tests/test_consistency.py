@@ -193,24 +193,15 @@ def of_tests(c: Any, fair: tuple[float, float]) -> Iterator[str]:
         if c.direction == "inside" and test.pvalue > c.pvalue_verdict + CLOSE:
             yield f"equivalence with p = {test.pvalue}, inside with p = {c.pvalue_verdict}"
     for test in c.tests:
-        # the end of the fair range that is nearer decides: the lower one with z above 0, the upper
-        # one with z below it
-        strong = (
-            test.alternative == "equivalence"
-            and test.pvalue < 0.01
-            and not near_the_middle(c.estimate, fair)
-        )
-        above_the_middle = c.estimate > (0.0 if fair[0] < 0 else 1.0)
-        if strong and (test.statistic < 0) != above_the_middle:
-            yield f"{test.null}: z = {test.statistic} beside an estimate of {c.estimate}"
-
-
-def near_the_middle(estimate: float, fair: tuple[float, float]) -> bool:
-    """Where either end may decide, as variances differ between both."""
-    low, high = fair
-    if low > 0:
-        return abs(math.log(estimate)) < 0.5 * math.log(high)
-    return abs(estimate) < 0.5 * high
+        if test.alternative != "equivalence" or test.pvalue >= 0.01:
+            continue
+        # it says no more than the test from either end of the fair range; which of them is the
+        # weaker one, the variances there decide, too
+        for other in c.tests:
+            from_an_end = other.alternative in ("less", "greater") and not other.exact
+            says_less = abs(other.statistic) < abs(test.statistic) - CLOSE
+            if from_an_end and not test.exact and says_less:
+                yield f"{test.null}: z = {test.statistic}; {other.null}: z = {other.statistic}"
 
 
 def of_facts(report: AuditReport) -> Iterator[str]:
