@@ -33,7 +33,7 @@ first term the correction of Gart & Nam 1988, which Laud 2017 takes over to stra
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,13 +61,16 @@ MOST_STEPS = 100
 class Strata:
     """Successes and cases of a group (k₁, n₁) and its reference (k₀, n₀), shape (…, H) each.
 
-    A stratum where either has no case has weight 0.
+    A stratum where either has no case has weight 0. Counts may be effective ones, of weighted or
+    clustered rows (`numerics/rates/stratum_design.py`); `sizes` then are the weights of Mantel and
+    Haenszel.
     """
 
     k1: Floats
     n1: Floats
     k0: Floats
     n0: Floats
+    sizes: Floats | None = None
 
     @classmethod
     def of(cls, k1: ArrayLike, n1: ArrayLike, k0: ArrayLike, n0: ArrayLike) -> Strata:
@@ -91,21 +94,34 @@ class Strata:
     @property
     def weight(self) -> Floats:
         """Mantel and Haenszel's w = n₁n₀/N."""
+        if self.sizes is not None:
+            return self.sizes
         return self.n1 * self.n0 / np.maximum(self.n1 + self.n0, 1)
 
     @property
     def rate1(self) -> Floats:
         """r₁, 0 where there is no case."""
-        return self.k1 / np.maximum(self.n1, 1)
+        return self.k1 / _or_one(self.n1)
 
     @property
     def rate0(self) -> Floats:
         """r₀, 0 where there is no case."""
-        return self.k0 / np.maximum(self.n0, 1)
+        return self.k0 / _or_one(self.n0)
 
     def at(self, index: Any) -> Strata:
         """Some of the tables."""
-        return Strata(k1=self.k1[index], n1=self.n1[index], k0=self.k0[index], n0=self.n0[index])
+        return Strata(
+            k1=self.k1[index],
+            n1=self.n1[index],
+            k0=self.k0[index],
+            n0=self.n0[index],
+            sizes=None if self.sizes is None else self.sizes[index],
+        )
+
+
+def _or_one(cases: Floats) -> Floats:
+    """Cases, and 1 where there is none; effective ones may be fewer than 1."""
+    return np.asarray(np.where(cases > 0, cases, 1.0))
 
 
 class Rates(NamedTuple):
@@ -123,8 +139,8 @@ def constrained_rates(tables: Strata, theta: ArrayLike, contrast: Contrast) -> R
     Maximum likelihood estimates where its contrast is θ (shape (…)).
     """
     theta = np.asarray(theta, dtype=np.float64)[..., None]
-    n1 = np.maximum(tables.n1, 1)
-    n0 = np.maximum(tables.n0, 1)
+    n1 = _or_one(tables.n1)
+    n0 = _or_one(tables.n0)
     if contrast == "ratio":
         return _solve_with_ratio(tables.k1, n1, tables.k0, n0, theta)
     if contrast == "difference":
@@ -150,8 +166,8 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
     """S and V of every stratum, shape (…, H); 0 where a group has no case."""
     theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
-    n1 = np.maximum(tables.n1, 1)
-    n0 = np.maximum(tables.n0, 1)
+    n1 = _or_one(tables.n1)
+    n0 = _or_one(tables.n0)
     r1 = tables.rate1
     r0 = tables.rate0
     of_group = p1 * q1 / n1
@@ -170,7 +186,8 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
         variance = slope1**2 * of_group + slope0**2 * of_reference
         variance = variance + (theta_of_stratum - 1) ** 2 * of_group * of_reference
     total = tables.n1 + tables.n0
-    variance = variance * total / np.maximum(total - 1, 1)
+    # effective cases may be fewer than two
+    variance = variance * np.maximum(total, 2) / np.maximum(total - 1, 1)
     return np.where(tables.shared, score, 0.0), np.where(tables.shared, variance, 0.0)
 
 
@@ -193,8 +210,8 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     """γ(θ), the skewness of Σ w S under the hypothesis; 0 where there is no variance."""
     theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
-    n1 = np.maximum(tables.n1, 1)
-    n0 = np.maximum(tables.n0, 1)
+    n1 = _or_one(tables.n1)
+    n0 = _or_one(tables.n0)
     third = p1 * q1 * (q1 - p1) / n1**2
     third_reference = p0 * q0 * (q0 - p0) / n0**2
     if contrast == "ratio":
@@ -328,15 +345,24 @@ def score_limit(
     *,
     side: int,
     guarded: bool = False,
+    scale_of_statistic: Callable[[Floats], Floats] | None = None,
 ) -> Floats:
     """Lower (side −1) or upper (side 1) end of {θ .
 
-    |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked.
+    |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked; `scale_of_statistic`: what it
+    is multiplied by, at every θ.
 
     Of a ratio or odds ratio in [0, ∞], of a difference in [−1, 1]; the whole range where no stratum
     has both groups.
     """
-    statistic = guarded_statistic if guarded else score_statistic
+    unscaled = guarded_statistic if guarded else score_statistic
+
+    def statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
+        z = unscaled(tables, theta, contrast)
+        if scale_of_statistic is None:
+            return z
+        return np.asarray(z * scale_of_statistic(np.asarray(theta, dtype=np.float64)))
+
     estimate = mantel_haenszel(tables, contrast)
     critical = np.broadcast_to(np.asarray(critical, dtype=np.float64), estimate.shape)
     if contrast == "difference":
@@ -383,7 +409,10 @@ def flattened(tables: Strata) -> Strata:
     """The same tables in one row after the other, shape (J, H)."""
     size = int(np.prod(tables.k1.shape[:-1], dtype=np.int64))
     columns = (tables.k1, tables.n1, tables.k0, tables.n0)
-    return Strata(*(column.reshape(size, column.shape[-1]) for column in columns))
+    flat = Strata(*(column.reshape(size, column.shape[-1]) for column in columns))
+    if tables.sizes is None:
+        return flat
+    return replace(flat, sizes=tables.sizes.reshape(size, -1))
 
 
 def find_roots(
