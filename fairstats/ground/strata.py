@@ -98,12 +98,10 @@ class StratumDesign:
         codes = np.minimum(first, second) * size + np.maximum(first, second)
         distinct, place_of_code = np.unique(codes[both], return_inverse=True)
         return StratumDesign(
-            totals=np.bincount(
-                new_positions[kept], self.totals.ravel()[kept], size
-            ).reshape(shape),
-            squares=np.bincount(
-                new_positions[kept], self.squares.ravel()[kept], size
-            ).reshape(shape),
+            totals=np.bincount(new_positions[kept], self.totals.ravel()[kept], size).reshape(shape),
+            squares=np.bincount(new_positions[kept], self.squares.ravel()[kept], size).reshape(
+                shape
+            ),
             places=np.stack(np.divmod(distinct, size), axis=1).astype(np.int64),
             products=np.bincount(place_of_code, products[both], distinct.size),
             n_units=self.n_units,
@@ -127,7 +125,6 @@ def _products_of_clusters(
     products = triu(totals.T @ totals, format="coo")
     places = np.stack([products.row, products.col], axis=1).astype(np.int64)
     return places, np.asarray(products.data, dtype=np.float64), int(used_clusters.size)
-
 
 
 @serialisable(eq=False)
@@ -308,9 +305,14 @@ class StratumCounts:
         )
         return self._merged([[self.groups.index(group_name)] for group_name in groups], groups)
 
-    def _merged(
-        self, members: Sequence[Sequence[int]], names: Sequence[str]
-    ) -> StratumCounts:
+    def _pair(self, group: str, reference: str) -> StratumCounts:
+        """The counts of two groups, with their design as far as it has a say."""
+        of_pair = self._select_groups((group, reference))
+        if of_pair.design is None:
+            return of_pair
+        return replace(of_pair, design=None)._with_design(of_pair.design)
+
+    def _merged(self, members: Sequence[Sequence[int]], names: Sequence[str]) -> StratumCounts:
         """The counts of new groups, each made of some of the groups, none of them twice."""
         shape = (len(self.strata), len(names), len(self.cells))
         new_groups = np.full(len(self.groups), -1)

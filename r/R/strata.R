@@ -32,7 +32,8 @@ stratum_table <- function(cells, part, i, j) {
   lapply(t, function(x) x[shared])
 }
 
-mh_weight <- function(t) t$n1 * t$n0 / (t$n1 + t$n0)
+# Of effective counts, which weighted and clustered rows have, the weights stand beside them.
+mh_weight <- function(t) if (is.null(t$w)) t$n1 * t$n0 / (t$n1 + t$n0) else t$w
 
 mh_estimate <- function(t, contrast) {
   w <- mh_weight(t)
@@ -40,11 +41,14 @@ mh_estimate <- function(t, contrast) {
     return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
   }
   if (contrast == "odds_ratio") {
-    n <- t$n1 + t$n0
-    return(sum(t$k1 * (t$n0 - t$k0) / n) / sum(t$k0 * (t$n1 - t$k1) / n))
+    of_group <- sum(w * t$k1 / t$n1 * (t$n0 - t$k0) / t$n0)
+    return(of_group / sum(w * t$k0 / t$n0 * (t$n1 - t$k1) / t$n1))
   }
   sum(w * t$k1 / t$n1) / sum(w * t$k0 / t$n0)
 }
+
+# N / (N - 1); effective cases may be fewer than two.
+corrected_size <- function(n) pmax(n, 2) / pmax(n - 1, 1)
 
 # S and V of every stratum, and the third central moment of S.
 score_moments <- function(t, contrast, null) {
@@ -59,7 +63,7 @@ score_moments <- function(t, contrast, null) {
   v0 <- p$p1 * (1 - p$p1) / t$n0
   list(
     s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null),
-    v = (v1 + b^2 * v0) * n / (n - 1),
+    v = (v1 + b^2 * v0) * corrected_size(n),
     third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0,
     reference = p$p1
   )
@@ -93,7 +97,7 @@ odds_moments <- function(t, null) {
     6 * a * b * d * v1 * v0
   list(
     s = r1 * (1 - r0) - null * r0 * (1 - r1),
-    v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * n / (n - 1),
+    v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * corrected_size(n),
     third = third,
     reference = r0 * (1 - r1)
   )
@@ -125,10 +129,13 @@ strata_z <- function(t, contrast, null, guarded = FALSE) {
 }
 
 # Estimate, z and ends by critical value, as score_method() has them for one table.
-strata_method <- function(t, contrast, guarded = FALSE) {
+strata_method <- function(t, contrast, guarded = FALSE, scale = NULL) {
   ratio <- contrast != "difference"
   centre <- mh_estimate(t, contrast)
-  z <- function(null) strata_z(t, contrast, null, guarded)
+  z <- function(null) {
+    value <- strata_z(t, contrast, null, guarded)
+    if (is.null(scale)) value else scale(null) * value
+  }
   edge <- if (ratio) 40 else 1
   from <- if (ratio) max(-edge, min(edge, log(centre))) else centre
   at_end <- function(side) centre == (if (side < 0) 0 else Inf)
@@ -240,7 +247,7 @@ tarone_test <- function(t) {
   n0 <- t$n0[kept]
   n <- n1 + n0
   hits <- k1 + k0
-  odds <- sum(k1 * (n0 - k0) / n) / sum((n1 - k1) * k0 / n)
+  odds <- mh_estimate(lapply(t, function(x) x[kept]), "odds_ratio")
   if (length(n) < 2L || !is.finite(odds) || odds <= 0) {
     return(c(NaN, NaN))
   }
@@ -280,7 +287,17 @@ crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold,
 }
 
 # `one_sided`: whether the limits of one-sided alternatives are wanted.
-compare_strata <- function(tables, contrast, level, threshold, together = 1, one_sided = TRUE) {
+# `design`: of weighted or clustered rows, whose counts are effective ones: the degrees of freedom,
+# what a statistic is multiplied by, the standard error, and whether clusters lie in several strata.
+compare_strata <- function(
+  tables,
+  contrast,
+  level,
+  threshold,
+  together = 1,
+  one_sided = TRUE,
+  design = NULL
+) {
   names <- c(
     "estimate",
     "std_error",
@@ -325,22 +342,34 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   }
   out$std_error <- sqrt(sum(vapply(tables, function(t) mh_error(t, contrast)^2, 0))) /
     length(tables)
-  plain <- mover_method(lapply(tables, strata_method, contrast))
-  guarded <- mover_method(lapply(tables, strata_method, contrast, guarded = TRUE))
+  df <- Inf
+  scale <- NULL
+  if (!is.null(design)) {
+    df <- design$df
+    scale <- if (design$clustered) design$scale
+    out$std_error <- design$std_error
+    if (df < LEAST_DF_IN_STRATA - 1e-9) {
+      return(out)
+    }
+  }
+  plain <- mover_method(lapply(tables, strata_method, contrast, scale = scale))
+  guarded <- mover_method(lapply(tables, strata_method, contrast, guarded = TRUE, scale = scale))
   single <- length(tables) == 1L
   t <- tables[[1L]]
   size <- strata_size(t)
   equality <- if (contrast == "difference") 0 else 1
   out$z_equal <- plain$z(equality)
-  out$p_equal <- 2 * stats::pnorm(-abs(out$z_equal))
+  out$p_equal <- 2 * stats::pt(-abs(out$z_equal), df)
   exact <- NaN
-  if (single && size$values <= MOST_VALUES) {
+  if (is.null(design) && single && size$values <= MOST_VALUES) {
     out$exact_p <- exact_conditional(t)$p
     if (size$expected < EXACT_IN_STRATA) exact <- out$exact_p
   }
-  if (single) {
+  if (is.null(design) && single) {
     out[c("cmh", "cmh_p")] <- mantel_haenszel_test(t, out$z_equal)
     out$sum <- sum(t$k1)
+  }
+  if (single && !isTRUE(design$spread)) {
     out[c("tarone", "tarone_p")] <- tarone_test(t)
     out[c("q", "q_p")] <- if (contrast == "odds_ratio") {
       out[c("tarone", "tarone_p")]
@@ -354,7 +383,7 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   fair <- fair_range(contrast, threshold)
   at_equality <- fair[1L] == fair[2L]
   judge <- if (at_equality) plain else guarded
-  shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), Inf, level)
+  shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), df, level)
   ends <- judge$ends(shows$critical)
   # of an odds ratio the exact conditional law at every value, where cells are small
   odds <- if (contrast == "odds_ratio" && !is.nan(exact)) conditional_law(t)
@@ -372,23 +401,23 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
   out$z <- judge$z(fair[1L])
   out$z_greater <- judge$z(if (contrast == "difference") fair[2L] else fair[1L])
-  out$p_less <- stats::pnorm(out$z)
-  out$p_greater <- stats::pnorm(out$z_greater, lower.tail = FALSE)
+  out$p_less <- stats::pt(out$z, df)
+  out$p_greater <- stats::pt(out$z_greater, df, lower.tail = FALSE)
   if (!is.null(odds)) {
     out$p_less <- max(out$p_less, odds$at_most(fair[1L]))
     out$p_greater <- max(out$p_greater, odds$at_least(fair[1L]))
   }
   if (
     !at_equality &&
-      contrast != "odds_ratio" &&
+      (contrast != "odds_ratio" || !is.null(design)) &&
       any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA))
   ) {
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
   }
   joint <- 1 - (1 - level) / together
-  out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
+  out[c("low", "high")] <- plain$ends(stats::qt((1 + joint) / 2, df))
   if (one_sided) {
-    out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+    out[c("side_low", "side_high")] <- guarded$ends(stats::qt(joint, df))
   }
   if (!is.null(odds)) {
     outer <- function(name, side, error) {
@@ -423,15 +452,29 @@ mantel_haenszel_test <- function(t, z) {
 
 # A row of the tidy table: a group against its reference within strata, beside what it is without
 # them.
-stratified_row <- function(one, tables, metric, group, reference, level, crude = NULL) {
+stratified_row <- function(
+  one,
+  tables,
+  metric,
+  group,
+  reference,
+  level,
+  crude = NULL,
+  design = NULL
+) {
   cases <- function(name) sum(vapply(tables, function(t) sum(t[[name]]), 0))
+  n <- if (is.null(design)) c(cases("n1"), cases("n0")) else design$n
+  method <- "stratified score"
+  if (!is.null(design)) {
+    method <- paste0(method, if (design$clustered) " (effective clusters)" else " (effective rows)")
+  }
   row <- tidy_row(
     paste0(metric, "_stratified"),
     group,
     reference,
-    n = cases("n1"),
-    n_reference = cases("n0"),
-    method = "stratified score",
+    n = n[1L],
+    n_reference = n[2L],
+    method = method,
     confidence_level = level,
     ci_low = one$low,
     ci_high = one$high,
@@ -472,7 +515,32 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
     pair <- pairs[tasks$pair[row], ]
     parts <- as_metric(metric$rates[rate], size)$parts
     tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], pair[2L]))
-    one <- compare_strata(tables, metric$contrast, level, threshold, together, one_sided = FALSE)
+    design <- NULL
+    if (!is.null(input$weight) || !is.null(input$cluster)) {
+      sums <- pair_design(
+        stratum,
+        grouping$labels,
+        as.list(grouping$groups[pair]),
+        cell,
+        size,
+        input$weight,
+        input$cluster
+      )
+      if (!is.null(sums)) {
+        found <- designed_tables(sums, parts, metric$contrast)
+        tables <- found$tables
+        design <- found$design
+      }
+    }
+    one <- compare_strata(
+      tables,
+      metric$contrast,
+      level,
+      threshold,
+      together,
+      one_sided = FALSE,
+      design = design
+    )
     c(
       stratified_row(
         one,
@@ -481,7 +549,8 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
         grouping$groups[pair[1L]],
         grouping$groups[pair[2L]],
         level,
-        crude[row, ]
+        crude[row, ],
+        design
       ),
       one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")]
     )
@@ -607,15 +676,7 @@ read_strata <- function(data, strata, input, name) {
   if (is.null(strata)) {
     return(NULL)
   }
-  stratum <- checked_strata(data, strata, input$n, name)
-  if (!is.null(input$weight) || !is.null(input$cluster)) {
-    stop_argument(
-      "strata",
-      "strata of rows with weights or clusters",
-      "independent rows of equal weight"
-    )
-  }
-  stratum
+  checked_strata(data, strata, input$n, name)
 }
 
 # The stratum of each of n rows; `name` as in read_strata().

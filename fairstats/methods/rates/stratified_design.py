@@ -11,17 +11,18 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import even_weights
 from fairstats.ground.registry import Rate
 from fairstats.ground.strata import StratumCounts, StratumDesign
 from fairstats.ground.verdict import effective
 from fairstats.methods.rates.limits import SharedUnits
 from fairstats.methods.rates.pair import names_with_design
-from fairstats.methods.rates.stratified_result import SCORE
 from fairstats.numerics.rates import strata
 from fairstats.numerics.rates.score import Contrast
 from fairstats.numerics.rates.strata import Strata
@@ -33,6 +34,8 @@ from fairstats.numerics.rates.stratum_design import (
     effective_strata,
 )
 
+#: Name of the procedure.
+SCORE = "stratified score"
 #: Degrees of freedom that both groups need within strata.
 LEAST_DF = 2.0
 
@@ -41,13 +44,16 @@ LEAST_DF = 2.0
 class PairTables:
     """A group and its reference in all strata, for each rate that their comparison is of.
 
-    `tables`: counts, or effective ones; `cases`: of the group and of the reference in the strata
+    `counts`: successes and cases in rows; `tables`: these, or effective ones; `cases`: of the group
+    and of the reference in the strata
     that both share, summed over the rates; `units`: where rows have weights or clusters; `degrees`:
     of freedom, infinite without; `errors`: of the group and the reference in all rates, Σ over
     sampling units of products, shape (P, 2, H, P, 2, H); `unit_factor`: n/(n − 1) of all units.
     """
 
     contrast: Contrast
+    rates: tuple[Rate, ...]
+    counts: tuple[Strata, ...]
     tables: tuple[Strata, ...]
     cases: tuple[int, int]
     units: tuple[UnitSums, ...] = ()
@@ -153,6 +159,44 @@ class PairTables:
             return 1.0
         return shared.scale(null if self.contrast == "ratio" else 1.0)
 
+    def of_stratum(self, place: int, stratum: int, level: float) -> dict[str, Any]:
+        """What a table says of one rate in one stratum; `level`: of each of its limits."""
+        table = self.counts[place].at([stratum])
+        n_group = int(table.n1[0])
+        n_reference = int(table.n0[0])
+        rate = float(table.k1[0]) / n_group if n_group else math.nan
+        reference_rate = float(table.k0[0]) / n_reference if n_reference else math.nan
+        df = math.inf
+        alone = table
+        if self.units:
+            units = self.units[place].at(stratum)
+            worth = effective_strata(units, self.contrast)
+            alone = worth.tables
+            df = float(np.nan_to_num(worth.degrees_of_freedom).min())
+            rate = float(units.rate[GROUP, 0]) if n_group else math.nan
+            reference_rate = float(units.rate[REFERENCE, 0]) if n_reference else math.nan
+        limits = [math.nan, math.nan]
+        if df > 0:
+            critical = normal_quantile(level, df)
+            for place_of_end, side in enumerate((-1, 1)):
+                end = strata.score_limit(alone, critical, self.contrast, side=side)
+                limits[place_of_end] = float(end)
+        estimate = math.nan
+        if n_group and n_reference:
+            estimate = float(strata.mantel_haenszel(alone, self.contrast))
+        return {
+            "successes": int(table.k1[0]),
+            "n": n_group,
+            "rate": rate,
+            "successes_reference": int(table.k0[0]),
+            "n_reference": n_reference,
+            "rate_reference": reference_rate,
+            "estimate": estimate,
+            "ci_low": limits[0],
+            "ci_high": limits[1],
+            "informative": bool(table.informative[0]),
+        }
+
 
 def _shared(variances: Floats, covariance: float) -> SharedUnits | None:
     """None where groups share nothing, and where they show no variance."""
@@ -170,8 +214,7 @@ def pair_tables(
     counts: StratumCounts, rates: Sequence[Rate], contrast: Contrast, group: str, reference: str
 ) -> PairTables:
     """Both groups in all strata, by counts or by what they are worth."""
-    places = [counts.groups.index(group), counts.groups.index(reference)]
-    of_pair = counts._merged([[places[0]], [places[1]]], (group, reference))
+    of_pair = counts._pair(group, reference)
     tables = []
     cases = [0, 0]
     for rate in rates:
@@ -180,15 +223,13 @@ def pair_tables(
         cases[GROUP] += int(table.n1[table.shared].sum())
         cases[REFERENCE] += int(table.n0[table.shared].sum())
     design = of_pair.design
-    if design is not None and not design.clustered:
-        even = even_weights(
-            of_pair.rows.sum(axis=2), design.totals.sum(axis=2), design.squares.sum(axis=2)
-        )
-        if even.all():
-            design = None
     if design is None:
         return PairTables(
-            contrast=contrast, tables=tuple(tables), cases=(cases[GROUP], cases[REFERENCE])
+            contrast=contrast,
+            rates=tuple(rates),
+            counts=tuple(tables),
+            tables=tuple(tables),
+            cases=(cases[GROUP], cases[REFERENCE]),
         )
     units = tuple(_unit_sums(of_pair, design, rate) for rate in rates)
     worth = [effective_strata(units_of_rate, contrast) for units_of_rate in units]
@@ -197,6 +238,8 @@ def pair_tables(
         degrees = min(degrees, *np.nan_to_num(of_rate.degrees_of_freedom).tolist())
     return PairTables(
         contrast=contrast,
+        rates=tuple(rates),
+        counts=tuple(tables),
         tables=tuple(of_rate.tables for of_rate in worth),
         cases=(cases[GROUP], cases[REFERENCE]),
         units=units,

@@ -79,6 +79,20 @@ class UnitSums:
         total = np.where(self.shared, self.size.sum(axis=0), 1.0)
         return np.asarray(np.where(self.shared, self.size[0] * self.size[1] / total, 0.0))
 
+    def at(self, stratum: int) -> UnitSums:
+        """Of one stratum alone."""
+        one = [stratum]
+        return UnitSums(
+            rows=self.rows[:, one],
+            size=self.size[:, one],
+            rate=self.rate[:, one],
+            worth=self.worth[:, one],
+            errors=self.errors[:, one][:, :, :, one],
+            shares=self.shares[:, one][:, :, one],
+            even=self.even,
+            clustered=self.clustered,
+        )
+
     @property
     def spread(self) -> bool:
         """Whether clusters lie in several strata that both groups share."""
@@ -106,7 +120,7 @@ class UnitSums:
         )
 
     def slopes(self, contrast: Contrast, theta: float) -> Floats:
-        """c of both groups, shape (2, H): the derivative of Σ w S(θ) in their rates, without
+        """Slopes c of both groups, shape (2, H): the derivative of Σ w S(θ) in their rates, without
         sign.
         """
         weight = self.weight
