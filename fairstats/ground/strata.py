@@ -18,9 +18,6 @@ from fairstats.ground.outcomes import Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_shape
 
-#: What comparisons of areas within strata cannot take.
-_WEIGHTED_WORDS = "weights or clusters"
-
 
 @serialisable(eq=False)
 class StratumDesign:
@@ -375,17 +372,3 @@ def _as_number(stratum_name: str) -> float:
         return float(stratum_name)
     except ValueError:
         return math.nan
-
-
-def refuse_weights(argument: str, *, weighted: bool) -> None:
-    """Raise where strata meet weights or clusters."""
-    if weighted:
-        raise InputError(
-            argument,
-            got=f"strata of rows with {_WEIGHTED_WORDS}",
-            allowed="independent rows of equal weight",
-            cure=(
-                "leave out strata, or weights and clusters; or pass strata as a further sensitive"
-                " column"
-            ),
-        )

@@ -381,6 +381,9 @@ compare_rates <- function(metric, arguments) {
           stop_argument(name, "a value", "NULL: the rejected are compared with the accepted")
         }
       }
+      if (!is.null(input$weight) || !is.null(input$cluster)) {
+        stop_argument("sample_weight", "weights or clusters", "rows of equal weight")
+      }
       return(disparity_rows(input$y_pred, input$stratum, grouping, options))
     }
     what <- rate_metric(metric, input)

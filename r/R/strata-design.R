@@ -87,7 +87,7 @@ unit_products <- function(design, left, right = left) {
 
 # A rate of both groups in all strata; part: columns of successes and cases.
 units_of_rate <- function(design, part) {
-  total <- function(x, cells) apply(x[, , cells, drop = FALSE], c(1L, 2L), sum)
+  total <- function(x, cells) apply(x[,, cells, drop = FALSE], c(1L, 2L), sum)
   w <- total(design$totals, part$case)
   n <- total(design$rows, part$case)
   s <- total(design$squares, part$case)
@@ -98,8 +98,8 @@ units_of_rate <- function(design, part) {
   errs <- takes
   for (x in seq_len(cells)) {
     if (x %in% part$case) {
-      takes[, , x] <- ifelse(w > 0, 1 / ifelse(w > 0, w, 1), 0)
-      errs[, , x] <- takes[, , x] * ((x %in% part$success) - r)
+      takes[,, x] <- ifelse(w > 0, 1 / ifelse(w > 0, w, 1), 0)
+      errs[,, x] <- takes[,, x] * ((x %in% part$success) - r)
     }
   }
   list(
@@ -278,13 +278,16 @@ designed_tables <- function(design, parts, contrast) {
     })
     error <- sqrt(max(joint(slopes, c(1, -1)) * design$units / (design$units - 1), 0))
   }
-  between <- Reduce(`+`, lapply(units, function(u) {
-    count <- nrow(u$rate)
-    shared <- which(u$weight > 0)
-    both <- u$shares[shared, shared, drop = FALSE] +
-      u$shares[count + shared, count + shared, drop = FALSE]
-    sum(both) - sum(diag(both))
-  }))
+  between <- Reduce(
+    `+`,
+    lapply(units, function(u) {
+      count <- nrow(u$rate)
+      shared <- which(u$weight > 0)
+      both <- u$shares[shared, shared, drop = FALSE] +
+        u$shares[count + shared, count + shared, drop = FALSE]
+      sum(both) - sum(diag(both))
+    })
+  )
   list(
     tables = tables,
     design = list(
@@ -293,7 +296,12 @@ designed_tables <- function(design, parts, contrast) {
       std_error = error,
       clustered = design$clustered,
       spread = design$clustered && between > 0,
-      n = vapply(1:2, function(g) sum(vapply(units, function(u) sum(u$rows[u$weight > 0, g]), 0)), 0)
+      fewest = vapply(units, function(u) min(colSums(u$rows[u$weight > 0, , drop = FALSE])), 0),
+      n = vapply(
+        1:2,
+        function(g) sum(vapply(units, function(u) sum(u$rows[u$weight > 0, g]), 0)),
+        0
+      )
     )
   )
 }

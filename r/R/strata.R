@@ -407,10 +407,15 @@ compare_strata <- function(
     out$p_less <- max(out$p_less, odds$at_most(fair[1L]))
     out$p_greater <- max(out$p_greater, odds$at_least(fair[1L]))
   }
+  fewest <- if (is.null(design)) {
+    vapply(tables, function(t) strata_size(t)$fewest, 0)
+  } else {
+    design$fewest
+  }
   if (
     !at_equality &&
       (contrast != "odds_ratio" || !is.null(design)) &&
-      any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA))
+      any(fewest < FEWEST_IN_STRATA)
   ) {
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
   }

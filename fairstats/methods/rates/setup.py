@@ -263,16 +263,8 @@ def without_idle_weights(table: CellCounts, comparisons: str) -> CellCounts:
 
 
 def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
-    """The strata of a tally that has some.
-
-    Of a weighted or clustered one, whose strata nobody asked for, none.
-    """
-    if (
-        not isinstance(counts, Tally)
-        or not counts.stratified
-        or counts.cells is None
-        or counts.cells.weighted
-    ):
+    """The strata of a tally that has some."""
+    if not isinstance(counts, Tally) or not counts.stratified or counts.cells is None:
         return None
     by_stratum = counts.strata()
     if selection:

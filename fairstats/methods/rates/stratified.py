@@ -329,11 +329,12 @@ def _decide_within_strata(
     small_odds = None
     if contrast == "odds_ratio" and not math.isnan(exact_pvalue):
         small_odds = _ExactOdds(stratum_tables[0])
+    # what counts are the rows, of weighted ones, too: with few of them limits are wide
     parts_of_few = []
-    for part_tables in stratum_tables:
-        few = strata.fewest_cases(part_tables) < pooled.FEWEST_CASES
+    for part_counts in pair.counts:
+        few = strata.fewest_cases(part_counts) < pooled.FEWEST_CASES
         if few and (contrast != "odds_ratio" or pair.units):
-            parts_of_few.append(part_tables)
+            parts_of_few.append(part_counts)
 
     fair_low, fair_high = settings._fair_range(contrast)
     judged_by_equality = fair_low == fair_high
@@ -374,11 +375,11 @@ def _decide_within_strata(
     if parts_of_few and not judged_by_equality:
         evidence = Evidence()
         p_less = p_greater = math.nan
-        fewest_cases = int(min(strata.fewest_cases(part_tables) for part_tables in parts_of_few))
+        fewest_cases = int(min(strata.fewest_cases(part_counts) for part_counts in parts_of_few))
         note = (
             f"{comparison.group} against {comparison.reference}: {fewest_cases} cases of the smaller group in the"
-            f" strata that both share{pair.by_design}; below {pooled.FEWEST_CASES} only equality is"
-            " tested within strata."
+            f" strata that both share; below {pooled.FEWEST_CASES} only equality is tested within"
+            " strata."
         )
     all_tests = [
         HypothesisTest(

@@ -70,13 +70,6 @@ class PairTables:
         return by_clusters if self.units[0].clustered else by_rows
 
     @property
-    def by_design(self) -> str:
-        """By what cases are counted as fewer, in words."""
-        if not self.units:
-            return ""
-        return f", as their {'clusters' if self.units[0].clustered else 'weights'} are worth"
-
-    @property
     def spread(self) -> bool:
         """Whether clusters lie in several strata: these then depend on each other."""
         return any(units.spread for units in self.units)
