@@ -41,9 +41,10 @@
 #'   stratified score as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`,
 #'   `adjusted_pvalue`, `adjusted_verdict` and `pvalue_homogeneity`, and in full
 #'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
-#'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
-#'   clusters, largest gaps and functions of the cells. Where the data choose the reference
-#'   (`"highest"`), comparisons within strata hold over all pairs, too (Bonferroni).
+#'   attribute `"stratified"`; a sentence where both disagree is printed first. Of weighted and
+#'   clustered rows by what they are worth; not of largest gaps and functions of the cells. Where
+#'   the data choose the reference (`"highest"`), comparisons within strata hold over all pairs, too
+#'   (Bonferroni).
 #'
 #' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each
 #'   group
