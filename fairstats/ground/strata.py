@@ -61,10 +61,10 @@ class StratumDesign:
     ) -> StratumDesign:
         """Of rows with the position of their cell; `squares`: where a row stands for several."""
         size = int(np.prod(shape))
-        totals = np.bincount(positions, weight, size)
+        totals = np.bincount(positions, weight, size).astype(np.float64)
         if squares is None:
             squares = weight**2
-        of_cells = np.bincount(positions, squares, size)
+        of_cells = np.bincount(positions, squares, size).astype(np.float64)
         if cluster is None:
             diagonal = np.arange(size)
             places = np.stack([diagonal, diagonal], axis=1)
@@ -94,13 +94,14 @@ class StratumDesign:
         products = np.where(merged, 2.0, 1.0) * self.products
         codes = np.minimum(first, second) * size + np.maximum(first, second)
         distinct, place_of_code = np.unique(codes[both], return_inverse=True)
+        totals = np.bincount(new_positions[kept], self.totals.ravel()[kept], size)
+        squares = np.bincount(new_positions[kept], self.squares.ravel()[kept], size)
+        moved_products = np.bincount(place_of_code, products[both], distinct.size)
         return StratumDesign(
-            totals=np.bincount(new_positions[kept], self.totals.ravel()[kept], size).reshape(shape),
-            squares=np.bincount(new_positions[kept], self.squares.ravel()[kept], size).reshape(
-                shape
-            ),
+            totals=totals.astype(np.float64).reshape(shape),
+            squares=squares.astype(np.float64).reshape(shape),
             places=np.stack(np.divmod(distinct, size), axis=1).astype(np.int64),
-            products=np.bincount(place_of_code, products[both], distinct.size),
+            products=moved_products.astype(np.float64),
             n_units=self.n_units,
             clustered=self.clustered,
         )
@@ -138,7 +139,7 @@ class StratumCounts:
         Name of the column of strata, empty where it is not known.
     design : StratumDesign, optional
         Weights and clusters of the rows. None where rows are independent, and have one weight in
-        each group of a stratum: no rate within a stratum depends on such weights.
+        every stratum: no comparison within strata depends on such weights.
     """
 
     strata: tuple[str, ...]
@@ -210,13 +211,17 @@ class StratumCounts:
         return counts._with_design(design._moved(ordered, counts.rows.shape))
 
     def _with_design(self, design: StratumDesign) -> StratumCounts:
-        """The counts with weights and clusters, as far as these have a say."""
-        even = even_weights(
-            self.rows.sum(axis=2), design.totals.sum(axis=2), design.squares.sum(axis=2)
-        )
-        if even.all() and not design.clustered:
-            return self
-        return replace(self, design=design)
+        """The counts with weights and clusters; without weights that are one in every stratum."""
+        return self if self._is_even(design, by_group=False) else replace(self, design=design)
+
+    def _is_even(self, design: StratumDesign, *, by_group: bool) -> bool:
+        """Whether rows are independent and have one weight in every stratum, or in every group of
+        every stratum.
+        """
+        sums = [self.rows, design.totals, design.squares]
+        axes = (2,) if by_group else (1, 2)
+        even = even_weights(*(of_cells.sum(axis=axes) for of_cells in sums))
+        return bool(even.all()) and not design.clustered
 
     @classmethod
     def _of_crossings(
@@ -302,12 +307,19 @@ class StratumCounts:
         )
         return self._merged([[self.groups.index(group_name)] for group_name in groups], groups)
 
-    def _pair(self, group: str, reference: str) -> StratumCounts:
-        """The counts of two groups, with their design as far as it has a say."""
-        of_pair = self._select_groups((group, reference))
-        if of_pair.design is None:
-            return of_pair
-        return replace(of_pair, design=None)._with_design(of_pair.design)
+    def _pair(
+        self, group: str, reference: str, others: Sequence[str] | None = None
+    ) -> StratumCounts:
+        """The counts of two groups, with their design as far as it has a say.
+
+        `others`: the groups that are the reference together; by default the one of that name.
+        """
+        members = [[self.groups.index(group)]]
+        members.append([self.groups.index(name) for name in others or (reference,)])
+        of_pair = self._merged(members, (group, reference))
+        if of_pair.design is not None and of_pair._is_even(of_pair.design, by_group=True):
+            return replace(of_pair, design=None)
+        return of_pair
 
     def _merged(self, members: Sequence[Sequence[int]], names: Sequence[str]) -> StratumCounts:
         """The counts of new groups, each made of some of the groups, none of them twice."""

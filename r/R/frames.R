@@ -400,7 +400,7 @@ compare_rates <- function(metric, arguments) {
       row <- extreme_row(audit_cells(input, grouping), what, agg, options)
       return(row[names(row) != "n_differences"])
     }
-    check_pooled(options, arguments$reference, input$stratum, what)
+    check_pooled(options, arguments$reference, what)
     crude <- metric_rows(audit_cells(input, grouping, options$comparisons), pairs, what, options)
     crude$n_differences <- NULL
     if (is.null(input$stratum)) {

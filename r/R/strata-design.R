@@ -118,10 +118,11 @@ units_of_rate <- function(design, part) {
 # The slopes of the sum over strata in both rates, one stratum after the other, at a contrast.
 strata_slopes <- function(u, contrast, null) {
   w <- u$weight
+  f <- if (is.null(u$f)) 0 else u$f
   switch(
     contrast,
-    difference = cbind(w, w),
-    ratio = cbind(w, null * w),
+    difference = cbind(w * (1 - f), w * (1 - f)),
+    ratio = cbind(w * pmax(1 - null * f, 0), null * w * (1 - f)),
     odds_ratio = cbind(
       w * (1 - u$rate[, 2L] + null * u$rate[, 2L]),
       w * (u$rate[, 1L] + null * (1 - u$rate[, 1L]))
@@ -129,17 +130,27 @@ strata_slopes <- function(u, contrast, null) {
   )
 }
 
+# The weighted rates that the group is compared with.
+weighted_beside <- function(u) {
+  f <- if (is.null(u$f)) 0 else u$f
+  f * u$rate[, 1L] + (1 - f) * u$rate[, 2L]
+}
+
 # What a rate of both groups is worth: a table of effective counts, and degrees of freedom.
 effective_strata <- function(u, contrast, clustered) {
   shared <- u$weight > 0
   table_of <- function(cases) {
-    list(
+    t <- list(
       k1 = (u$rate[, 1L] * cases[, 1L])[shared],
       n1 = cases[shared, 1L],
       k0 = (u$rate[, 2L] * cases[, 2L])[shared],
       n0 = cases[shared, 2L],
       w = u$weight[shared]
     )
+    if (!is.null(u$f)) {
+      t$f <- u$f[shared]
+    }
+    t
   }
   null <- if (contrast == "odds_ratio") mh_estimate(table_of(u$worth), contrast) else 1
   if (!is.finite(null) || null <= 0) {
@@ -198,8 +209,15 @@ effective_strata <- function(u, contrast, clustered) {
 
 # Tables of effective counts of a pair, one for each part of a rate, and what compare_strata() is
 # told of their design.
-designed_tables <- function(design, parts, contrast) {
-  units <- lapply(parts, function(part) units_of_rate(design, part))
+designed_tables <- function(design, parts, contrast, of_all = FALSE) {
+  units <- lapply(parts, function(part) {
+    u <- units_of_rate(design, part)
+    if (of_all) {
+      u$f <- u$size[, 1L] / ifelse(rowSums(u$size) > 0, rowSums(u$size), 1)
+      u$weight <- ifelse(u$weight > 0, u$size[, 1L], 0)
+    }
+    u
+  })
   found <- lapply(units, effective_strata, contrast, design$clustered)
   tables <- lapply(found, `[[`, "table")
   df <- min(vapply(found, function(x) min(ifelse(is.finite(x$df), x$df, 0)), 0))
@@ -250,19 +268,20 @@ designed_tables <- function(design, parts, contrast) {
     together <- apart - 2 * covariance
     if (together <= 1e-12 * apart) 1 else sqrt(apart / together)
   }
+  shared_at <- function(slopes) {
+    v1 <- own(slopes, 1L)
+    v0 <- own(slopes, 2L)
+    list(v1 = v1, v0 = v0, covariance = (v1 + v0 - joint(slopes, c(1, -1))) / 2)
+  }
+  at_null <- contrast == "odds_ratio" || (of_all && contrast == "ratio")
+  fixed <- if (design$clustered && !at_null) shared_at(shares)
   scale <- function(null) {
     if (!design$clustered) {
       return(1)
     }
-    slopes <- if (contrast == "odds_ratio") {
-      lapply(units, strata_slopes, contrast, null)
-    } else {
-      shares
-    }
-    v1 <- own(slopes, 1L)
-    v0 <- own(slopes, 2L)
-    covariance <- (v1 + v0 - joint(slopes, c(1, -1))) / 2
-    scale_of(v1, v0, covariance, if (contrast == "ratio") null else 1)
+    both <- if (at_null) shared_at(lapply(units, strata_slopes, contrast, null)) else fixed
+    slope <- if (contrast == "ratio" && !at_null) null else 1
+    scale_of(both$v1, both$v0, both$covariance, slope)
   }
   estimate <- mean(vapply(tables, mh_estimate, 0, contrast))
   error <- NaN
@@ -271,7 +290,7 @@ designed_tables <- function(design, parts, contrast) {
       of_stratum <- switch(
         contrast,
         difference = u$weight,
-        ratio = u$weight * u$rate[, 2L],
+        ratio = u$weight * weighted_beside(u),
         odds_ratio = u$weight * u$rate[, 2L] * (1 - u$rate[, 1L])
       )
       strata_slopes(u, contrast, estimate) / sum(of_stratum)
@@ -326,7 +345,8 @@ crosscheck_designed_strata <- function(
   contrast,
   level,
   threshold,
-  together = 1
+  together = 1,
+  of_all = FALSE
 ) {
   as_array <- function(x) aperm(array(x, c(size, 2L, length(x) / (2L * size))), c(3L, 2L, 1L))
   design <- list(
@@ -342,6 +362,6 @@ crosscheck_designed_strata <- function(
   of_success <- split(successes, rep(seq_along(n_successes), n_successes))
   of_case <- split(cases, rep(seq_along(n_cases), n_cases))
   parts <- Map(function(success, case) list(success = success, case = case), of_success, of_case)
-  found <- designed_tables(design, unname(parts), contrast)
+  found <- designed_tables(design, unname(parts), contrast, of_all)
   compare_strata(found$tables, contrast, level, threshold, together, design = found$design)
 }

@@ -3,7 +3,9 @@
 # 1985, Statistics in Medicine 4, 213-226) and the weights w = n1 n0 / N of Mantel and Haenszel
 # (1959, Journal of the National Cancer Institute 22, 719-748),
 #   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1),
-# of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1).
+# of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1). Where a group is compared with everybody, its
+# own rows among them, 0 is all others, and S holds f r1 + (1 - f) r0 in place of r0, f the group's
+# share in the cases of the stratum (overall.R).
 
 # Below so many cases of a group nothing but equality is judged; below so many expected successes or
 # failures equality is tested exactly as well, where the sum of successes has at most so many
@@ -20,7 +22,7 @@ stratum_cells <- function(stratum, labels, groups, cell, size) {
 
 # Successes and cases of a pair of groups in the strata that both share; part: columns of successes
 # and cases.
-stratum_table <- function(cells, part, i, j) {
+stratum_table <- function(cells, part, i, j, of_all = FALSE) {
   of <- function(g, columns) rowSums(matrix(cells[, g, columns], dim(cells)[1L]))
   t <- list(
     k1 = of(i, part$success),
@@ -28,23 +30,37 @@ stratum_table <- function(cells, part, i, j) {
     k0 = of(j, part$success),
     n0 = of(j, part$case)
   )
+  if (of_all) {
+    t$f <- t$n1 / pmax(t$n1 + t$n0, 1)
+  }
   shared <- t$n1 > 0 & t$n0 > 0
   lapply(t, function(x) x[shared])
 }
 
 # Of effective counts, which weighted and clustered rows have, the weights stand beside them.
-mh_weight <- function(t) if (is.null(t$w)) t$n1 * t$n0 / (t$n1 + t$n0) else t$w
+# Beside everybody n1 makes them those of all others: n1 (r1 - r_all) = n1 n0 / N (r1 - r0).
+mh_weight <- function(t) {
+  if (!is.null(t$w)) {
+    return(t$w)
+  }
+  if (is.null(t$f)) t$n1 * t$n0 / (t$n1 + t$n0) else t$n1
+}
+
+# The rate that a group is compared with: of the reference, or of everybody.
+rate_beside <- function(t) {
+  if (is.null(t$f)) t$k0 / t$n0 else t$f * t$k1 / t$n1 + (1 - t$f) * t$k0 / t$n0
+}
 
 mh_estimate <- function(t, contrast) {
   w <- mh_weight(t)
   if (contrast == "difference") {
-    return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
+    return(sum(w * (t$k1 / t$n1 - rate_beside(t))) / sum(w))
   }
   if (contrast == "odds_ratio") {
     of_group <- sum(w * t$k1 / t$n1 * (t$n0 - t$k0) / t$n0)
     return(of_group / sum(w * t$k0 / t$n0 * (t$n1 - t$k1) / t$n1))
   }
-  sum(w * t$k1 / t$n1) / sum(w * t$k0 / t$n0)
+  sum(w * t$k1 / t$n1) / sum(w * rate_beside(t))
 }
 
 # N / (N - 1); effective cases may be fewer than two.
@@ -55,17 +71,26 @@ score_moments <- function(t, contrast, null) {
   if (contrast == "odds_ratio") {
     return(odds_moments(t, null))
   }
-  p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, null)
   ratio <- contrast == "ratio"
+  a <- 1
   b <- if (ratio) null else 1
+  beside <- null
+  if (!is.null(t$f)) {
+    a <- if (ratio) pmax(1 - null * t$f, 0) else 1 - t$f
+    b <- if (ratio) null * (1 - t$f) else 1 - t$f
+    beside <- vapply(t$f, function(f) scale_of_all(contrast, f)$null(null), 0)
+  }
+  p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, beside)
   n <- t$n1 + t$n0
   v1 <- p$p0 * (1 - p$p0) / t$n1
   v0 <- p$p1 * (1 - p$p1) / t$n0
+  of_all <- if (is.null(t$f)) p$p1 else t$f * p$p0 + (1 - t$f) * p$p1
+  r1 <- t$k1 / t$n1
   list(
-    s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null),
-    v = (v1 + b^2 * v0) * corrected_size(n),
-    third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0,
-    reference = p$p1
+    s = if (ratio) r1 - null * rate_beside(t) else r1 - rate_beside(t) - null,
+    v = (a^2 * v1 + b^2 * v0) * corrected_size(n),
+    third = a^3 * v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0,
+    reference = of_all
   )
 }
 
@@ -150,7 +175,7 @@ mh_error <- function(t, contrast) {
   }
   w <- mh_weight(t)
   m <- score_moments(t, contrast, estimate)
-  slope <- switch(contrast, ratio = t$k0 / t$n0, odds_ratio = m$reference, 1)
+  slope <- switch(contrast, ratio = rate_beside(t), odds_ratio = m$reference, 1)
   sqrt(sum(w^2 * m$v)) / sum(w * slope)
 }
 
@@ -275,11 +300,25 @@ tarone_test <- function(t) {
 
 # Every number of one comparison within strata. Vectors of successes and cases of both groups, of
 # one rate or, one after the other, of the rates of which a mean is compared; `together`:
-# comparisons whose intervals hold at once.
-crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold, together = 1) {
+# comparisons whose intervals hold at once; `of_all`: whether 0 are all others of everybody.
+crosscheck_strata <- function(
+  k1,
+  n1,
+  k0,
+  n0,
+  rates,
+  contrast,
+  level,
+  threshold,
+  together = 1,
+  of_all = FALSE
+) {
   part <- rep(seq_len(rates), each = length(k1) / rates)
   tables <- lapply(seq_len(rates), function(r) {
     t <- list(k1 = k1[part == r], n1 = n1[part == r], k0 = k0[part == r], n0 = n0[part == r])
+    if (of_all) {
+      t$f <- t$n1 / pmax(t$n1 + t$n0, 1)
+    }
     shared <- t$n1 > 0 & t$n0 > 0
     lapply(t, function(x) x[shared])
   })
@@ -336,7 +375,7 @@ compare_strata <- function(
   of <- function(f) mean(vapply(tables, f, 0))
   out$estimate <- of(function(t) mh_estimate(t, contrast))
   out$rate <- of(function(t) sum(mh_weight(t) * t$k1 / t$n1) / sum(mh_weight(t)))
-  out$rate_reference <- of(function(t) sum(mh_weight(t) * t$k0 / t$n0) / sum(mh_weight(t)))
+  out$rate_reference <- of(function(t) sum(mh_weight(t) * rate_beside(t)) / sum(mh_weight(t)))
   if (is.nan(out$estimate)) {
     return(out)
   }
@@ -469,6 +508,9 @@ stratified_row <- function(
 ) {
   cases <- function(name) sum(vapply(tables, function(t) sum(t[[name]]), 0))
   n <- if (is.null(design)) c(cases("n1"), cases("n0")) else design$n
+  if (!is.null(tables[[1L]]$f)) {
+    n[2L] <- sum(n)
+  }
   method <- "stratified score"
   if (!is.null(design)) {
     method <- paste0(method, if (design$clustered) " (effective clusters)" else " (effective rows)")
@@ -514,25 +556,33 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
     together <- chosen$among
   }
   level <- options$confidence_level
+  pooled <- options$comparisons %in% POOLED
+  of_all <- identical(options$comparisons, "overall")
   tasks <- expand.grid(pair = seq_len(nrow(pairs)), rate = seq_along(metric$rates))
   found <- bind_rows(lapply(seq_len(nrow(tasks)), function(row) {
     rate <- tasks$rate[row]
     pair <- pairs[tasks$pair[row], ]
     parts <- as_metric(metric$rates[rate], size)$parts
-    tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], pair[2L]))
+    beside <- pair[2L]
+    reference <- grouping$groups[beside]
+    if (pooled) {
+      beside <- setdiff(seq_along(grouping$groups), pair[1L])
+      reference <- if (of_all) "all" else paste("all but", grouping$groups[pair[1L]])
+    }
+    tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], beside, of_all))
     design <- NULL
     if (!is.null(input$weight) || !is.null(input$cluster)) {
       sums <- pair_design(
         stratum,
         grouping$labels,
-        as.list(grouping$groups[pair]),
+        list(grouping$groups[pair[1L]], grouping$groups[beside]),
         cell,
         size,
         input$weight,
         input$cluster
       )
       if (!is.null(sums)) {
-        found <- designed_tables(sums, parts, metric$contrast)
+        found <- designed_tables(sums, parts, metric$contrast, of_all)
         tables <- found$tables
         design <- found$design
       }
@@ -552,7 +602,7 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
         tables,
         metric$rows[rate],
         grouping$groups[pair[1L]],
-        grouping$groups[pair[2L]],
+        reference,
         level,
         crude[row, ],
         design

@@ -157,7 +157,6 @@ def _check_pooled(arguments: RateArguments) -> None:
     others = "all other rows" if arguments.comparisons == "rest" else "all rows"
     nothing = f"None: each group is compared with {others}"
     checks.check_that(arguments.reference is None, "reference", arguments.reference, nothing)
-    checks.check_that(arguments.strata is None, "strata", "a column", nothing)
     checks.check_that(
         arguments.simultaneous != "max-z",
         "simultaneous",

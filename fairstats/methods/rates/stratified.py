@@ -258,6 +258,7 @@ def _compare_within_strata(
         contrast_kind,
         crude_comparison.group,
         crude_comparison.reference,
+        settings.comparisons,
     )
     open_interval = Interval(*_WHOLE_RANGE[contrast], settings.confidence_level, pair.method)
     first_tables = pair.tables[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from fairstats.ground.strata import StratumCounts, StratumDesign
 from fairstats.ground.verdict import effective
 from fairstats.methods.rates.limits import SharedUnits
 from fairstats.methods.rates.pair import names_with_design
+from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.rates import strata
 from fairstats.numerics.rates.score import Contrast
 from fairstats.numerics.rates.strata import Strata
@@ -32,6 +33,7 @@ from fairstats.numerics.rates.stratum_design import (
     ROUNDING,
     UnitSums,
     effective_strata,
+    share_in_all,
 )
 
 #: Name of the procedure.
@@ -111,7 +113,7 @@ class PairTables:
         for units in self.units:
             of_stratum = units.weight
             if self.contrast == "ratio":
-                of_stratum = of_stratum * units.rate[REFERENCE]
+                of_stratum = of_stratum * units.as_rows().rate_of_reference
             elif self.contrast == "odds_ratio":
                 of_stratum = of_stratum * units.rate[REFERENCE] * (1 - units.rate[GROUP])
             slopes.append(units.slopes(self.contrast, estimate) / of_stratum.sum())
@@ -142,9 +144,9 @@ class PairTables:
         """What the statistic of independent groups is multiplied by at a null value."""
         if not self.units or not self.units[0].clustered:
             return 1.0
-        if self.contrast == "odds_ratio":
-            units = self.units[0]
-            of_groups = units.variance(units.slopes("odds_ratio", null))
+        units = self.units[0]
+        if self.contrast == "odds_ratio" or (self.contrast == "ratio" and units.of_all):
+            of_groups = units.variance(units.slopes(self.contrast, null))
             shared = _shared(np.diag(of_groups), float(of_groups[0, 1]))
             return 1.0 if shared is None else shared.scale(1.0)
         shared = self._shared_of_differences
@@ -204,17 +206,28 @@ def _shared(variances: Floats, covariance: float) -> SharedUnits | None:
 
 
 def pair_tables(
-    counts: StratumCounts, rates: Sequence[Rate], contrast: Contrast, group: str, reference: str
+    counts: StratumCounts,
+    rates: Sequence[Rate],
+    contrast: Contrast,
+    group: str,
+    reference: str,
+    comparisons: str = "reference",
 ) -> PairTables:
-    """Both groups in all strata, by counts or by what they are worth."""
-    of_pair = counts._pair(group, reference)
+    """Both groups in all strata, by counts or by what they are worth.
+
+    `comparisons`: "rest" or "overall" where the reference is all other groups, or all rows.
+    """
+    of_pair = pair_counts(counts, group, reference, comparisons)
+    of_all = comparisons == "overall"
     tables = []
     cases = [0, 0]
     for rate in rates:
-        table = count_table(of_pair, rate)
+        table = count_table(of_pair, rate, of_all=of_all)
         tables.append(table)
         cases[GROUP] += int(table.n1[table.shared].sum())
         cases[REFERENCE] += int(table.n0[table.shared].sum())
+        if of_all:
+            cases[REFERENCE] += int(table.n1[table.shared].sum())
     design = of_pair.design
     if design is None:
         return PairTables(
@@ -224,7 +237,7 @@ def pair_tables(
             tables=tuple(tables),
             cases=(cases[GROUP], cases[REFERENCE]),
         )
-    units = tuple(_unit_sums(of_pair, design, rate) for rate in rates)
+    units = tuple(_unit_sums(of_pair, design, rate, of_all=of_all) for rate in rates)
     worth = [effective_strata(units_of_rate, contrast) for units_of_rate in units]
     degrees = math.inf
     for of_rate in worth:
@@ -242,14 +255,32 @@ def pair_tables(
     )
 
 
-def count_table(of_pair: StratumCounts, rate: Rate) -> Strata:
+def pair_counts(
+    counts: StratumCounts, group: str, reference: str, comparisons: str
+) -> StratumCounts:
+    """The counts of a group and of what it is compared with, all others pooled or one of them."""
+    others = None
+    if comparisons in POOLED:
+        others = [name for name in counts.groups if name != group]
+    return counts._pair(group, reference, others)
+
+
+def count_table(of_pair: StratumCounts, rate: Rate, *, of_all: bool = False) -> Strata:
     """Successes and cases of two groups, stratum by stratum, in rows."""
     successes = of_pair.total(*rate.successes)
     cases = of_pair.total(*rate.cases)
-    return Strata.of(successes[:, 0], cases[:, 0], successes[:, 1], cases[:, 1])
+    table = Strata.of(successes[:, 0], cases[:, 0], successes[:, 1], cases[:, 1])
+    if not of_all:
+        return table
+    share = share_in_all(cases.T)
+    if of_pair.design is None:
+        return replace(table, share=share)
+    return table
 
 
-def _unit_sums(of_pair: StratumCounts, design: StratumDesign, rate: Rate) -> UnitSums:
+def _unit_sums(
+    of_pair: StratumCounts, design: StratumDesign, rate: Rate, *, of_all: bool
+) -> UnitSums:
     """Of a table of two groups."""
     is_case = np.array([cell_name in rate.cases for cell_name in of_pair.cells])
     is_success = np.array([cell_name in rate.successes for cell_name in of_pair.cells])
@@ -273,8 +304,9 @@ def _unit_sums(of_pair: StratumCounts, design: StratumDesign, rate: Rate) -> Uni
         worth=worth.T,
         errors=errors.reshape(2, n_strata, 2, n_strata),
         shares=shares.reshape(2, n_strata, 2, n_strata)[both, :, both],
-        even=even.all(axis=0) & (not design.clustered),
+        even=np.asarray(even.all(axis=0) & (not design.clustered)),
         clustered=design.clustered,
+        of_all=of_all,
     )
 
 

@@ -19,7 +19,12 @@ from fairstats.methods.rates.result import (
     RateComparison,
     RatioResult,
 )
-from fairstats.methods.rates.stratified_design import SCORE, count_table, pair_tables
+from fairstats.methods.rates.stratified_design import (
+    SCORE,
+    count_table,
+    pair_counts,
+    pair_tables,
+)
 from fairstats.numerics.rates.score import EQUALITY, Contrast
 
 #: Name of the metric of an adjusted comparison: that of the crude one with this ending.
@@ -161,6 +166,7 @@ class _AdjustedComparisons(WithinStrata):
                 cast("Contrast", self.scale),
                 comparison.group,
                 comparison.reference,
+                self.settings.comparisons,
             )
             for place, each_rate in enumerate(pair.rates):
                 for stratum_index, stratum_name in enumerate(self.strata):
@@ -276,7 +282,7 @@ def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floa
     comparison is of.
     """
     counts: StratumCounts = result.stratum_counts
-    of_pair = counts._pair(c.group, c.reference)
+    of_pair = pair_counts(counts, c.group, c.reference, result.settings.comparisons)
     stratum_tables = [count_table(of_pair, each_rate) for each_rate in rates_of(c.metric, counts)]
     tables: list[tuple[Floats, Floats, Floats, Floats]] = []
     for tables_of_rate in stratum_tables:
@@ -290,7 +296,7 @@ def sums_of_units(result: Any, c: RateComparison) -> tuple[Any, ...] | None:
     Rows, Σw and Σw² of every cell, pairs of cells (from 1) with the products of their totals,
     sampling units, and the cells (from 1) of successes and of cases of each rate.
     """
-    of_pair = result.stratum_counts._pair(c.group, c.reference)
+    of_pair = pair_counts(result.stratum_counts, c.group, c.reference, result.settings.comparisons)
     design = of_pair.design
     if design is None:
         return None

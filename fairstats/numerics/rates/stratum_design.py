@@ -53,7 +53,8 @@ _LEAST_KEPT = 0.25
 class UnitSums:
     """One rate of a group (position 0) and its reference (1) in H strata, by sampling units.
 
-    `rows`, `size`, `rate`, `worth`, shape (2, H) each: cases, W, r (0 without cases), and W²/Σw²;
+    `of_all`: whether the group is compared with all rows, its own among them, and the reference here
+    is all others; `rows`, `size`, `rate`, `worth`, shape (2, H) each: cases, W, r (0 without cases), and W²/Σw²;
     `errors`, shape (2, H, 2, H): Σ_u of products of Σ w(y − r)/W over the rows of u; `shares`,
     shape (2, H, H): Σ_u a_uh a_uk; `even`, shape (2,): whether the rows of a group have one weight
     in each stratum; `clustered`: whether units are clusters.
@@ -67,6 +68,7 @@ class UnitSums:
     shares: Floats
     even: NDArray[np.bool_]
     clustered: bool
+    of_all: bool = False
 
     @property
     def shared(self) -> NDArray[np.bool_]:
@@ -75,7 +77,9 @@ class UnitSums:
 
     @property
     def weight(self) -> Floats:
-        """Mantel and Haenszel's w = W₁W₀/(W₁ + W₀), shape (H,)."""
+        """Mantel and Haenszel's w = W₁W₀/(W₁ + W₀), beside everybody W₁, shape (H,)."""
+        if self.of_all:
+            return np.where(self.shared, self.size[GROUP], 0.0)
         total = np.where(self.shared, self.size.sum(axis=0), 1.0)
         return np.asarray(np.where(self.shared, self.size[0] * self.size[1] / total, 0.0))
 
@@ -91,7 +95,15 @@ class UnitSums:
             shares=self.shares[:, one][:, :, one],
             even=self.even,
             clustered=self.clustered,
+            of_all=self.of_all,
         )
+
+    @property
+    def share_of_all(self) -> Floats | None:
+        """The group's share in all cases of a stratum, by weights; None of two groups."""
+        if not self.of_all:
+            return None
+        return share_in_all(self.size)
 
     @property
     def spread(self) -> bool:
@@ -117,6 +129,7 @@ class UnitSums:
             k0=successes[REFERENCE],
             n0=cases[REFERENCE],
             sizes=self.weight,
+            share=self.share_of_all,
         )
 
     def slopes(self, contrast: Contrast, theta: float) -> Floats:
@@ -124,10 +137,10 @@ class UnitSums:
         sign.
         """
         weight = self.weight
-        if contrast == "difference":
-            return np.stack([weight, weight])
-        if contrast == "ratio":
-            return np.stack([weight, theta * weight])
+        if contrast != "odds_ratio":
+            null = np.array([theta])
+            factor, factor_of_reference = self.as_rows().terms(null, contrast)
+            return np.stack([weight * factor, weight * factor_of_reference])
         rate, reference_rate = self.rate
         of_group = 1 - reference_rate + theta * reference_rate
         of_reference = rate + theta * (1 - rate)
@@ -136,6 +149,12 @@ class UnitSums:
     def variance(self, slopes: Floats) -> Floats:
         """Σ_u of products of e_u of both groups, shape (2, 2)."""
         return np.asarray(np.einsum("gh,ghfk,fk->gf", slopes, self.errors, slopes))
+
+
+def share_in_all(size: Floats) -> Floats:
+    """Of the first of two groups in the cases of both, shape (H,); 0 without cases."""
+    total = size.sum(axis=0)
+    return np.asarray(size[0] / np.where(total > 0, total, 1.0))
 
 
 class Worth(NamedTuple):

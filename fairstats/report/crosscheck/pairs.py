@@ -580,6 +580,7 @@ def _ask_of_strata(
         settings.confidence_level,
         settings.limit,
         together,
+        settings.comparisons == "overall",
     )
     sums = sums_of_units(result, comparison)
     if sums is None:

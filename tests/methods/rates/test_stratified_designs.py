@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,16 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import fairstats as fs
+from fairstats.ground.registry import SELECTED, find_metric
 from fairstats.ground.serialise import decode, encode
+from fairstats.methods.rates.stratified import adjusted
+from fairstats.methods.rates.stratified_design import pair_tables
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[3])
+)  # the folder of studies is no part of the package
+
+from tests.calibration import strata_designs as study
 
 ROWS = 400
 
@@ -254,3 +265,100 @@ def test_every_stratum_has_weighted_rates() -> None:
         assert table.loc[stratum, "n"] == len(own)
         row = table.loc[stratum]
         assert row["ci_low"] < row["estimate"] < row["ci_high"]
+
+
+@pytest.mark.parametrize("design", ["plain", *DESIGNS])
+def test_the_rest_is_all_other_groups_as_one(design: str) -> None:
+    columns = DESIGNS.get(design, {})
+    three = FRAME.assign(group=FRAME["group"].where(FRAME.index % 3 > 0, "c"))
+    found = compared_with("rest", three, **columns)
+    pooled = three.assign(group=np.where(three["group"] == "a", "a", "b"))
+    wanted = compared("ratio", frame=pooled, strata="stratum", **columns).stratified
+    one = found.stratified["a"]
+    assert one.reference == "all but a"
+    for name in ("estimate", "std_error", "pvalue", "n", "n_reference"):
+        assert getattr(one, name) == pytest.approx(getattr(wanted.comparisons[0], name), rel=1e-9)
+
+
+@pytest.mark.parametrize("design", ["plain", *DESIGNS])
+@pytest.mark.parametrize("contrast", ["ratio", "difference"])
+def test_everybody_within_strata(contrast: str, design: str) -> None:
+    """The statistic at equality is that of the rest; with one stratum all is as without strata."""
+    columns = DESIGNS.get(design, {})
+    overall = compared_with("overall", FRAME, contrast, **columns)
+    rest = compared_with("rest", FRAME, contrast, **columns)
+    for of_all, of_rest in zip(overall.stratified, rest.stratified, strict=True):
+        assert of_all.statistic == pytest.approx(of_rest.statistic, rel=1e-9)
+        assert of_all.reference == "all"
+        assert of_all.n_reference == ROWS
+    (one, *_) = compared_with("overall", FRAME.assign(stratum=1), contrast, **columns).stratified
+    crude = overall.comparisons[0]
+    for name in ("estimate", "rate", "rate_reference"):
+        assert getattr(one, name) == pytest.approx(getattr(crude, name), rel=1e-9), name
+    if crude.procedure.exact:
+        return  # without strata few rows are judged exactly
+    assert one.pvalue == pytest.approx(crude.pvalue, rel=1e-9)
+    for end in ("low", "high"):
+        wanted = getattr(crude.confidence_interval, end)
+        assert getattr(one.confidence_interval, end) == pytest.approx(wanted, rel=1e-7)
+
+
+def test_everybody_is_what_is_expected() -> None:
+    """Observed over expected successes: those of the group at everybody's rate in each stratum."""
+    observed = 0.0
+    expected = 0.0
+    for _, rows in FRAME.groupby("stratum"):
+        own = rows.loc[rows["group"] == "a", "chosen"]
+        observed += own.sum()
+        expected += len(own) * rows["chosen"].mean()
+    cases = (FRAME["group"] == "a").sum()
+    ratio = compared_with("overall", FRAME)
+    difference = compared_with("overall", FRAME, "difference")
+    assert ratio.stratified["a"].estimate == pytest.approx(observed / expected, rel=1e-12)
+    wanted = (observed - expected) / cases
+    assert difference.stratified["a"].estimate == pytest.approx(wanted, rel=1e-12)
+
+
+def compared_with(
+    comparisons: str, frame: pd.DataFrame, contrast: str = "ratio", **columns: Any
+) -> Any:
+    options = {name: frame[column] for name, column in columns.items()}
+    return fs.group_metric(
+        y_pred=frame["chosen"],
+        metric="selection_rate",
+        contrast=contrast,
+        sensitive_features=frame["group"],
+        strata=frame["stratum"],
+        comparisons=comparisons,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("contrast", CONTRASTS)
+def test_the_study_decides_as_the_functions_do(contrast: str) -> None:
+    """The cells of the published table, sample by sample."""
+    truth = {"ratio": 0.8, "difference": 0.1, "odds_ratio": 0.8}[contrast]
+    setting = study.Setting(
+        (20, 30, 15), (60, 80, 40), (0.3, 0.6), contrast, truth, cv=0.7, cluster=3, icc=0.3
+    )
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        counts = setting.draw(rng)
+        pair = pair_tables(counts, [SELECTED], contrast, "a", "b")
+        wanted = study.decided(pair, truth)
+        crude = fs.group_metric(
+            counts={"a": (30, 20, 5, 10), "b": (50, 40, 50, 40)},
+            metric="selection_rate",
+            contrast=contrast,
+            reference="b",
+            **({"margin": truth} if contrast == "difference" else {"threshold": truth}),
+        )
+        (within,) = adjusted(crude, find_metric(crude.metric), counts).stratified.comparisons
+        interval = within.confidence_interval
+        assert wanted["above"] == (interval.low > truth)
+        assert wanted["below"] == (interval.high < truth)
+        for test in within.tests:
+            if test.alternative == "less" and contrast != "difference":
+                assert wanted["false satisfied"] == (test.pvalue <= 0.05)
+            if test.alternative == "greater":
+                assert wanted["false violated"] == (test.pvalue <= 0.05)
