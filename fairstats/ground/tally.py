@@ -23,7 +23,7 @@ from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable
 from fairstats.ground.stored import check_length, damaged
-from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
+from fairstats.ground.strata import StratumCounts, stratum_order
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_names
@@ -422,18 +422,8 @@ class Tally:
         if not self.stratified or self.cells is None:
             raise _lacking_part_error(self, "strata", "strata=")
         cells = self.cells.confusion(0) if isinstance(self.cells, PairedCounts) else self.cells
-        refuse_weights("counts", weighted=cells.weighted)
         strata, groups, positions = self._places_in_strata()
-        row_counts = np.zeros((len(strata), len(groups), len(cells.cells)), dtype=np.int64)
-        for position, group_cells in zip(positions, cells.rows, strict=True):
-            row_counts[position] = group_cells
-        return StratumCounts(
-            strata=strata,
-            groups=groups,
-            cells=cells.cells,
-            rows=row_counts,
-            attribute=self.attributes[-1],
-        )
+        return StratumCounts._of_crossings(strata, groups, cells, positions, self.attributes[-1])
 
     def stratum_numbers(self) -> StratumMoments:
         """Moments of the outcome, and of the errors of its prediction, within the strata."""

@@ -193,7 +193,7 @@ def audit(
     strata : str, optional
         Column of a confounder (department, risk class): every ratio and difference of rates, means
         of `outcome` and errors of `predicted` also within its strata, crude and adjusted side by
-        side, and a sentence at the head where they disagree. Not with weights or clusters.
+        side, and a sentence at the head where they disagree.
     outcome, predicted : str, optional
         Columns of an outcome that is a number (a wage, a price), beside labels, and of its
         prediction: they add means, and errors of the prediction. Ratios are judged by `threshold`,

@@ -31,7 +31,7 @@ from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
 from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.strata import StratumCounts, refuse_weights
+from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts, numbers_of_outcome
 from fairstats.ground.tallies.stratum_moments import StratumMoments
@@ -775,19 +775,13 @@ def _tally_input(
     if counted.stratified:
         _refuse_strata_of_classes(cells)
     stratum_moments = None
-    if counted.stratified and not cells.weighted:
+    if counted.stratified:
         within_strata = counted.by(*attributes, counted.attributes[-1])
         strata = within_strata.strata()
         if within_strata.moments is not None:
             stratum_moments = within_strata.stratum_numbers()
         if isinstance(cells, SelectionCounts):
             strata = strata.selection()
-    elif counted.stratified:
-        text = (
-            f"Comparisons within strata of {counted.attributes[-1]} need independent rows of equal"
-            " weight: left out."
-        )
-        caution(text, DataWarning)
     return AuditInput(
         attributes=attributes,
         outcomes=None,
@@ -817,10 +811,6 @@ def _lazy_inputs(
     left out: those that lack another attribute count in it, and groups are ordered by size before
     rows are left out.
     """
-    refuse_weights(
-        "strata",
-        weighted=columns.strata is not None and bool(columns.sample_weight or columns.cluster),
-    )
     roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata", "features")
     options = {role: getattr(columns, role) for role in roles}
     options |= columns.number_roles

@@ -88,8 +88,8 @@
 #'   error, and a favourable one that no row has is a rate of 0, with a warning. Where a column has
 #'   several labels beside `pos_label`, they are counted and named at the head.
 #' @param strata Column of the strata of a confounder: every ratio and difference of rates, and of
-#'   their means, also within them, as rows whose metric ends with `_stratified`. Not with weights
-#'   or clusters. A tally brings its own.
+#'   their means, also within them, as rows whose metric ends with `_stratified`.
+#'   A tally brings its own.
 #' @param subgroups Columns whose values, crossed up to three at a time, make subgroups that are all
 #'   compared with the rest, in a section of its own: names, or a list with `NULL` or the cuts of
 #'   each, as `list(sex = NULL, age = c(25, 40, 60), income = 4)`; see [fs_subgroups()]. Their flags

@@ -41,9 +41,10 @@
 #'   stratified score as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`,
 #'   `adjusted_pvalue`, `adjusted_verdict` and `pvalue_homogeneity`, and in full
 #'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
-#'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
-#'   clusters, largest gaps and functions of the cells. Where the data choose the reference
-#'   (`"highest"`), comparisons within strata hold over all pairs, too (Bonferroni).
+#'   attribute `"stratified"`; a sentence where both disagree is printed first. Of weighted and
+#'   clustered rows by what they are worth; not of largest gaps and functions of the cells. Where
+#'   the data choose the reference (`"highest"`), comparisons within strata hold over all pairs, too
+#'   (Bonferroni).
 #'
 #' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each
 #'   group
@@ -381,6 +382,9 @@ compare_rates <- function(metric, arguments) {
           stop_argument(name, "a value", "NULL: the rejected are compared with the accepted")
         }
       }
+      if (!is.null(input$weight) || !is.null(input$cluster)) {
+        stop_argument("sample_weight", "weights or clusters", "rows of equal weight")
+      }
       return(disparity_rows(input$y_pred, input$stratum, grouping, options))
     }
     what <- rate_metric(metric, input)
@@ -396,7 +400,7 @@ compare_rates <- function(metric, arguments) {
       row <- extreme_row(audit_cells(input, grouping), what, agg, options)
       return(row[names(row) != "n_differences"])
     }
-    check_pooled(options, arguments$reference, input$stratum, what)
+    check_pooled(options, arguments$reference, what)
     crude <- metric_rows(audit_cells(input, grouping, options$comparisons), pairs, what, options)
     crude$n_differences <- NULL
     if (is.null(input$stratum)) {

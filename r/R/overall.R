@@ -186,8 +186,8 @@ check_rest_only <- function(options, reference, what) {
 }
 
 # What comparisons of a metric with pooled groups go with.
-check_pooled <- function(options, reference, strata, metric) {
-  check_pooled_options(options, reference, strata)
+check_pooled <- function(options, reference, metric) {
+  check_pooled_options(options, reference, NULL)
   if (!(options$comparisons %in% POOLED)) {
     return(invisible())
   }

@@ -3,7 +3,9 @@
 # 1985, Statistics in Medicine 4, 213-226) and the weights w = n1 n0 / N of Mantel and Haenszel
 # (1959, Journal of the National Cancer Institute 22, 719-748),
 #   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1),
-# of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1).
+# of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1). Where a group is compared with everybody, its
+# own rows among them, 0 is all others, and S holds f r1 + (1 - f) r0 in place of r0, f the group's
+# share in the cases of the stratum (overall.R).
 
 # Below so many cases of a group nothing but equality is judged; below so many expected successes or
 # failures equality is tested exactly as well, where the sum of successes has at most so many
@@ -20,7 +22,7 @@ stratum_cells <- function(stratum, labels, groups, cell, size) {
 
 # Successes and cases of a pair of groups in the strata that both share; part: columns of successes
 # and cases.
-stratum_table <- function(cells, part, i, j) {
+stratum_table <- function(cells, part, i, j, of_all = FALSE) {
   of <- function(g, columns) rowSums(matrix(cells[, g, columns], dim(cells)[1L]))
   t <- list(
     k1 = of(i, part$success),
@@ -28,40 +30,67 @@ stratum_table <- function(cells, part, i, j) {
     k0 = of(j, part$success),
     n0 = of(j, part$case)
   )
+  if (of_all) {
+    t$f <- t$n1 / pmax(t$n1 + t$n0, 1)
+  }
   shared <- t$n1 > 0 & t$n0 > 0
   lapply(t, function(x) x[shared])
 }
 
-mh_weight <- function(t) t$n1 * t$n0 / (t$n1 + t$n0)
+# Of effective counts, which weighted and clustered rows have, the weights stand beside them.
+# Beside everybody n1 makes them those of all others: n1 (r1 - r_all) = n1 n0 / N (r1 - r0).
+mh_weight <- function(t) {
+  if (!is.null(t$w)) {
+    return(t$w)
+  }
+  if (is.null(t$f)) t$n1 * t$n0 / (t$n1 + t$n0) else t$n1
+}
+
+# The rate that a group is compared with: of the reference, or of everybody.
+rate_beside <- function(t) {
+  if (is.null(t$f)) t$k0 / t$n0 else t$f * t$k1 / t$n1 + (1 - t$f) * t$k0 / t$n0
+}
 
 mh_estimate <- function(t, contrast) {
   w <- mh_weight(t)
   if (contrast == "difference") {
-    return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
+    return(sum(w * (t$k1 / t$n1 - rate_beside(t))) / sum(w))
   }
   if (contrast == "odds_ratio") {
-    n <- t$n1 + t$n0
-    return(sum(t$k1 * (t$n0 - t$k0) / n) / sum(t$k0 * (t$n1 - t$k1) / n))
+    of_group <- sum(w * t$k1 / t$n1 * (t$n0 - t$k0) / t$n0)
+    return(of_group / sum(w * t$k0 / t$n0 * (t$n1 - t$k1) / t$n1))
   }
-  sum(w * t$k1 / t$n1) / sum(w * t$k0 / t$n0)
+  sum(w * t$k1 / t$n1) / sum(w * rate_beside(t))
 }
+
+# N / (N - 1); effective cases may be fewer than two.
+corrected_size <- function(n) pmax(n, 2) / pmax(n - 1, 1)
 
 # S and V of every stratum, and the third central moment of S.
 score_moments <- function(t, contrast, null) {
   if (contrast == "odds_ratio") {
     return(odds_moments(t, null))
   }
-  p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, null)
   ratio <- contrast == "ratio"
+  a <- 1
   b <- if (ratio) null else 1
+  beside <- null
+  if (!is.null(t$f)) {
+    a <- if (ratio) pmax(1 - null * t$f, 0) else 1 - t$f
+    b <- if (ratio) null * (1 - t$f) else 1 - t$f
+    beside <- vapply(t$f, function(f) scale_of_all(contrast, f)$null(null), 0)
+  }
+  p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, beside)
   n <- t$n1 + t$n0
   v1 <- p$p0 * (1 - p$p0) / t$n1
   v0 <- p$p1 * (1 - p$p1) / t$n0
+  of_all <- if (is.null(t$f)) p$p1 else t$f * p$p0 + (1 - t$f) * p$p1
+  r1 <- t$k1 / t$n1
   list(
-    s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null),
-    v = (v1 + b^2 * v0) * n / (n - 1),
-    third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0,
-    reference = p$p1
+    s = if (ratio) r1 - null * rate_beside(t) else r1 - rate_beside(t) - null,
+    v = (a^2 * v1 + b^2 * v0) * corrected_size(n),
+    third = a^3 * v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0,
+    reference = of_all
   )
 }
 
@@ -93,7 +122,7 @@ odds_moments <- function(t, null) {
     6 * a * b * d * v1 * v0
   list(
     s = r1 * (1 - r0) - null * r0 * (1 - r1),
-    v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * n / (n - 1),
+    v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * corrected_size(n),
     third = third,
     reference = r0 * (1 - r1)
   )
@@ -125,10 +154,13 @@ strata_z <- function(t, contrast, null, guarded = FALSE) {
 }
 
 # Estimate, z and ends by critical value, as score_method() has them for one table.
-strata_method <- function(t, contrast, guarded = FALSE) {
+strata_method <- function(t, contrast, guarded = FALSE, scale = NULL) {
   ratio <- contrast != "difference"
   centre <- mh_estimate(t, contrast)
-  z <- function(null) strata_z(t, contrast, null, guarded)
+  z <- function(null) {
+    value <- strata_z(t, contrast, null, guarded)
+    if (is.null(scale)) value else scale(null) * value
+  }
   edge <- if (ratio) 40 else 1
   from <- if (ratio) max(-edge, min(edge, log(centre))) else centre
   at_end <- function(side) centre == (if (side < 0) 0 else Inf)
@@ -143,7 +175,7 @@ mh_error <- function(t, contrast) {
   }
   w <- mh_weight(t)
   m <- score_moments(t, contrast, estimate)
-  slope <- switch(contrast, ratio = t$k0 / t$n0, odds_ratio = m$reference, 1)
+  slope <- switch(contrast, ratio = rate_beside(t), odds_ratio = m$reference, 1)
   sqrt(sum(w^2 * m$v)) / sum(w * slope)
 }
 
@@ -240,7 +272,7 @@ tarone_test <- function(t) {
   n0 <- t$n0[kept]
   n <- n1 + n0
   hits <- k1 + k0
-  odds <- sum(k1 * (n0 - k0) / n) / sum((n1 - k1) * k0 / n)
+  odds <- mh_estimate(lapply(t, function(x) x[kept]), "odds_ratio")
   if (length(n) < 2L || !is.finite(odds) || odds <= 0) {
     return(c(NaN, NaN))
   }
@@ -268,11 +300,25 @@ tarone_test <- function(t) {
 
 # Every number of one comparison within strata. Vectors of successes and cases of both groups, of
 # one rate or, one after the other, of the rates of which a mean is compared; `together`:
-# comparisons whose intervals hold at once.
-crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold, together = 1) {
+# comparisons whose intervals hold at once; `of_all`: whether 0 are all others of everybody.
+crosscheck_strata <- function(
+  k1,
+  n1,
+  k0,
+  n0,
+  rates,
+  contrast,
+  level,
+  threshold,
+  together = 1,
+  of_all = FALSE
+) {
   part <- rep(seq_len(rates), each = length(k1) / rates)
   tables <- lapply(seq_len(rates), function(r) {
     t <- list(k1 = k1[part == r], n1 = n1[part == r], k0 = k0[part == r], n0 = n0[part == r])
+    if (of_all) {
+      t$f <- t$n1 / pmax(t$n1 + t$n0, 1)
+    }
     shared <- t$n1 > 0 & t$n0 > 0
     lapply(t, function(x) x[shared])
   })
@@ -280,7 +326,17 @@ crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold,
 }
 
 # `one_sided`: whether the limits of one-sided alternatives are wanted.
-compare_strata <- function(tables, contrast, level, threshold, together = 1, one_sided = TRUE) {
+# `design`: of weighted or clustered rows, whose counts are effective ones: the degrees of freedom,
+# what a statistic is multiplied by, the standard error, and whether clusters lie in several strata.
+compare_strata <- function(
+  tables,
+  contrast,
+  level,
+  threshold,
+  together = 1,
+  one_sided = TRUE,
+  design = NULL
+) {
   names <- c(
     "estimate",
     "std_error",
@@ -319,28 +375,40 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   of <- function(f) mean(vapply(tables, f, 0))
   out$estimate <- of(function(t) mh_estimate(t, contrast))
   out$rate <- of(function(t) sum(mh_weight(t) * t$k1 / t$n1) / sum(mh_weight(t)))
-  out$rate_reference <- of(function(t) sum(mh_weight(t) * t$k0 / t$n0) / sum(mh_weight(t)))
+  out$rate_reference <- of(function(t) sum(mh_weight(t) * rate_beside(t)) / sum(mh_weight(t)))
   if (is.nan(out$estimate)) {
     return(out)
   }
   out$std_error <- sqrt(sum(vapply(tables, function(t) mh_error(t, contrast)^2, 0))) /
     length(tables)
-  plain <- mover_method(lapply(tables, strata_method, contrast))
-  guarded <- mover_method(lapply(tables, strata_method, contrast, guarded = TRUE))
+  df <- Inf
+  scale <- NULL
+  if (!is.null(design)) {
+    df <- design$df
+    scale <- if (design$clustered) design$scale
+    out$std_error <- design$std_error
+    if (df < LEAST_DF_IN_STRATA - 1e-9) {
+      return(out)
+    }
+  }
+  plain <- mover_method(lapply(tables, strata_method, contrast, scale = scale))
+  guarded <- mover_method(lapply(tables, strata_method, contrast, guarded = TRUE, scale = scale))
   single <- length(tables) == 1L
   t <- tables[[1L]]
   size <- strata_size(t)
   equality <- if (contrast == "difference") 0 else 1
   out$z_equal <- plain$z(equality)
-  out$p_equal <- 2 * stats::pnorm(-abs(out$z_equal))
+  out$p_equal <- 2 * stats::pt(-abs(out$z_equal), df)
   exact <- NaN
-  if (single && size$values <= MOST_VALUES) {
+  if (is.null(design) && single && size$values <= MOST_VALUES) {
     out$exact_p <- exact_conditional(t)$p
     if (size$expected < EXACT_IN_STRATA) exact <- out$exact_p
   }
-  if (single) {
+  if (is.null(design) && single) {
     out[c("cmh", "cmh_p")] <- mantel_haenszel_test(t, out$z_equal)
     out$sum <- sum(t$k1)
+  }
+  if (single && !isTRUE(design$spread)) {
     out[c("tarone", "tarone_p")] <- tarone_test(t)
     out[c("q", "q_p")] <- if (contrast == "odds_ratio") {
       out[c("tarone", "tarone_p")]
@@ -354,7 +422,7 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   fair <- fair_range(contrast, threshold)
   at_equality <- fair[1L] == fair[2L]
   judge <- if (at_equality) plain else guarded
-  shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), Inf, level)
+  shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), df, level)
   ends <- judge$ends(shows$critical)
   # of an odds ratio the exact conditional law at every value, where cells are small
   odds <- if (contrast == "odds_ratio" && !is.nan(exact)) conditional_law(t)
@@ -372,23 +440,28 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
   out$z <- judge$z(fair[1L])
   out$z_greater <- judge$z(if (contrast == "difference") fair[2L] else fair[1L])
-  out$p_less <- stats::pnorm(out$z)
-  out$p_greater <- stats::pnorm(out$z_greater, lower.tail = FALSE)
+  out$p_less <- stats::pt(out$z, df)
+  out$p_greater <- stats::pt(out$z_greater, df, lower.tail = FALSE)
   if (!is.null(odds)) {
     out$p_less <- max(out$p_less, odds$at_most(fair[1L]))
     out$p_greater <- max(out$p_greater, odds$at_least(fair[1L]))
   }
+  fewest <- if (is.null(design)) {
+    vapply(tables, function(t) strata_size(t)$fewest, 0)
+  } else {
+    design$fewest
+  }
   if (
     !at_equality &&
-      contrast != "odds_ratio" &&
-      any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA))
+      (contrast != "odds_ratio" || !is.null(design)) &&
+      any(fewest < FEWEST_IN_STRATA)
   ) {
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
   }
   joint <- 1 - (1 - level) / together
-  out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
+  out[c("low", "high")] <- plain$ends(stats::qt((1 + joint) / 2, df))
   if (one_sided) {
-    out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+    out[c("side_low", "side_high")] <- guarded$ends(stats::qt(joint, df))
   }
   if (!is.null(odds)) {
     outer <- function(name, side, error) {
@@ -423,15 +496,32 @@ mantel_haenszel_test <- function(t, z) {
 
 # A row of the tidy table: a group against its reference within strata, beside what it is without
 # them.
-stratified_row <- function(one, tables, metric, group, reference, level, crude = NULL) {
+stratified_row <- function(
+  one,
+  tables,
+  metric,
+  group,
+  reference,
+  level,
+  crude = NULL,
+  design = NULL
+) {
   cases <- function(name) sum(vapply(tables, function(t) sum(t[[name]]), 0))
+  n <- if (is.null(design)) c(cases("n1"), cases("n0")) else design$n
+  if (!is.null(tables[[1L]]$f)) {
+    n[2L] <- sum(n)
+  }
+  method <- "stratified score"
+  if (!is.null(design)) {
+    method <- paste0(method, if (design$clustered) " (effective clusters)" else " (effective rows)")
+  }
   row <- tidy_row(
     paste0(metric, "_stratified"),
     group,
     reference,
-    n = cases("n1"),
-    n_reference = cases("n0"),
-    method = "stratified score",
+    n = n[1L],
+    n_reference = n[2L],
+    method = method,
     confidence_level = level,
     ci_low = one$low,
     ci_high = one$high,
@@ -466,22 +556,56 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
     together <- chosen$among
   }
   level <- options$confidence_level
+  pooled <- options$comparisons %in% POOLED
+  of_all <- identical(options$comparisons, "overall")
   tasks <- expand.grid(pair = seq_len(nrow(pairs)), rate = seq_along(metric$rates))
   found <- bind_rows(lapply(seq_len(nrow(tasks)), function(row) {
     rate <- tasks$rate[row]
     pair <- pairs[tasks$pair[row], ]
     parts <- as_metric(metric$rates[rate], size)$parts
-    tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], pair[2L]))
-    one <- compare_strata(tables, metric$contrast, level, threshold, together, one_sided = FALSE)
+    beside <- pair[2L]
+    reference <- grouping$groups[beside]
+    if (pooled) {
+      beside <- setdiff(seq_along(grouping$groups), pair[1L])
+      reference <- if (of_all) "all" else paste("all but", grouping$groups[pair[1L]])
+    }
+    tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], beside, of_all))
+    design <- NULL
+    if (!is.null(input$weight) || !is.null(input$cluster)) {
+      sums <- pair_design(
+        stratum,
+        grouping$labels,
+        list(grouping$groups[pair[1L]], grouping$groups[beside]),
+        cell,
+        size,
+        input$weight,
+        input$cluster
+      )
+      if (!is.null(sums)) {
+        found <- designed_tables(sums, parts, metric$contrast, of_all)
+        tables <- found$tables
+        design <- found$design
+      }
+    }
+    one <- compare_strata(
+      tables,
+      metric$contrast,
+      level,
+      threshold,
+      together,
+      one_sided = FALSE,
+      design = design
+    )
     c(
       stratified_row(
         one,
         tables,
         metric$rows[rate],
         grouping$groups[pair[1L]],
-        grouping$groups[pair[2L]],
+        reference,
         level,
-        crude[row, ]
+        crude[row, ],
+        design
       ),
       one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")]
     )
@@ -607,15 +731,7 @@ read_strata <- function(data, strata, input, name) {
   if (is.null(strata)) {
     return(NULL)
   }
-  stratum <- checked_strata(data, strata, input$n, name)
-  if (!is.null(input$weight) || !is.null(input$cluster)) {
-    stop_argument(
-      "strata",
-      "strata of rows with weights or clusters",
-      "independent rows of equal weight"
-    )
-  }
-  stratum
+  checked_strata(data, strata, input$n, name)
 }
 
 # The stratum of each of n rows; `name` as in read_strata().

@@ -336,6 +336,38 @@ def test_live_survey(rate: str, clustered: bool) -> None:
     assert there["df"] == (299 if clustered else 1_499)
 
 
+@pytest.mark.r("survey")
+@pytest.mark.parametrize("clustered", [False, True])
+def test_live_survey_within_strata(clustered: bool) -> None:
+    """R's survey package: svyby of all crossings, svycontrast, and the coefficient of svyglm.
+
+    Clusters lie in several strata.
+    """
+    people = random_people(6, 1_500)
+    groups = np.where(np.asarray(people["group"]) == "blue", "blue", "other")
+    strata = np.random.default_rng(7).integers(0, 4, 1_500).astype(str)
+    cluster = people["cluster"] if clustered else None
+    call("base::source", str(Path(__file__).with_name("survey_rates.R")))
+    there = call(
+        "survey_strata",
+        people["y_pred"],
+        groups.tolist(),
+        strata.tolist(),
+        people["weight"],
+        cluster,
+    )
+    options = {"sensitive_features": groups, "strata": strata, "reference": "blue"}
+    options |= {"sample_weight": people["weight"], "cluster": cluster}
+    ratio = fs.disparate_impact(people["y_pred"], **options).stratified.comparisons[0]
+    difference = fs.demographic_parity_difference(y_pred=people["y_pred"], **options)
+    (within,) = difference.stratified.comparisons
+    assert ratio.estimate == pytest.approx(there["ratio"], rel=1e-10)
+    assert ratio.std_error == pytest.approx(there["ratio_error"], rel=1e-8)
+    assert within.estimate == pytest.approx(there["difference"], rel=1e-10)
+    assert within.estimate == pytest.approx(there["coefficient"], rel=1e-10)
+    assert within.std_error == pytest.approx(there["difference_error"], rel=1e-8)
+
+
 @pytest.mark.r
 def test_live_largest_gap_by_mee_has_no_exact_test() -> None:
     """Of four groups, as `fs_audit(method = "koopman")` has it: the band of Python's critical value."""

@@ -150,18 +150,36 @@ def test_ratios_of_labels_are_those_of_the_labels() -> None:
     assert (of_tally.estimate, of_tally.stratified.estimate) == pytest.approx((2, 2), rel=1e-12)
 
 
-def test_weights_are_refused(berkeley: pd.DataFrame) -> None:
-    frame = berkeley.assign(w=1.0)
-    for engine in ("rows", "polars"):
-        with pytest.raises(fs.InputError, match="strata of rows with weights or clusters"):
-            fs.audit(
-                frame,
-                y_pred="admitted",
-                sensitive_features="sex",
-                strata="dept",
-                sample_weight="w",
-                engine=engine,
-            )
+def test_weights_and_clusters_of_rows_tallies_and_engines(berkeley: pd.DataFrame) -> None:
+    """One audit in four ways, and weights of 1 say nothing."""
+    rng = np.random.default_rng(2)
+    frame = berkeley.assign(
+        w=rng.lognormal(0, 0.4, len(berkeley)),
+        one=1.0,
+        unit=rng.integers(0, 900, len(berkeley)),
+        wage=rng.normal(30, 5, len(berkeley)),
+    )
+    columns = {"y_pred": "admitted", "sensitive_features": "sex", "strata": "dept"}
+    weighted = {**columns, "sample_weight": "w"}
+    rows = fs.audit(frame, **weighted, outcome="wage", rng=1)
+    table = rows.to_frame().set_index("metric")
+    assert table.loc[RATIO, "method"] == "stratified score (effective rows)"
+    assert table.loc["mean_stratified", "n_strata"] == 6
+    assert "Strata change the answer" in headline(rows)
+    engine = fs.audit(frame, **weighted, outcome="wage", rng=1, engine="polars")
+    counted = fs.tally(frame, **weighted, outcome="wage")
+    of_tally = fs.audit(counted, rng=1)
+    for other in (engine, of_tally):
+        again = other.to_frame().set_index("metric")
+        for metric in (RATIO, "demographic_parity_difference_stratified", "mean_stratified"):
+            for name in ("estimate", "ci_low", "ci_high", "pvalue_verdict"):
+                assert again.loc[metric, name] == pytest.approx(table.loc[metric, name], rel=1e-8)
+    clustered = fs.audit(frame, **columns, cluster="unit", rng=1).to_frame().set_index("metric")
+    assert clustered.loc[RATIO, "method"] == "stratified score (effective clusters)"
+    plain = fs.audit(frame, **columns, rng=1).to_frame().set_index("metric")
+    even = fs.audit(frame, **columns, sample_weight="one", rng=1).to_frame().set_index("metric")
+    for name in ("estimate", "ci_low", "ci_high", "pvalue_verdict", "pvalue_homogeneity"):
+        assert even.loc[RATIO, name] == plain.loc[RATIO, name]
 
 
 def test_command_line(berkeley: pd.DataFrame, tmp_path: Path) -> None:

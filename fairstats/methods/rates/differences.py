@@ -103,10 +103,11 @@ def demographic_parity_difference(
         within strata beside the crude ones (`stratified`, and columns ``adjusted…``), by the
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
-        all strata. A tally that was made with strata brings them along. Not with weights or
-        clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
-        the strata that both share only equality is tested; from there on a limit of a verdict is
-        wrong in at most .070 of samples (vignettes/calibration.md).
+        all strata. A tally that was made with strata brings them along. With weights or clusters by
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
+        strata that both share only equality is tested; from there on a limit of a verdict is wrong
+        in at most .070 of samples (vignettes/calibration.md).
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -311,10 +312,11 @@ def equal_opportunity_difference(
         within strata beside the crude ones (`stratified`, and columns ``adjusted…``), by the
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
-        all strata. A tally that was made with strata brings them along. Not with weights or
-        clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
-        the strata that both share only equality is tested; from there on a limit of a verdict is
-        wrong in at most .070 of samples (vignettes/calibration.md).
+        all strata. A tally that was made with strata brings them along. With weights or clusters by
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
+        strata that both share only equality is tested; from there on a limit of a verdict is wrong
+        in at most .070 of samples (vignettes/calibration.md).
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -516,10 +518,11 @@ def predictive_parity_difference(
         within strata beside the crude ones (`stratified`, and columns ``adjusted…``), by the
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
-        all strata. A tally that was made with strata brings them along. Not with weights or
-        clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
-        the strata that both share only equality is tested; from there on a limit of a verdict is
-        wrong in at most .070 of samples (vignettes/calibration.md).
+        all strata. A tally that was made with strata brings them along. With weights or clusters by
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
+        strata that both share only equality is tested; from there on a limit of a verdict is wrong
+        in at most .070 of samples (vignettes/calibration.md).
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -711,10 +714,11 @@ def average_odds_difference(
         within strata beside the crude ones (`stratified`, and columns ``adjusted…``), by the
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
-        all strata. A tally that was made with strata brings them along. Not with weights or
-        clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
-        the strata that both share only equality is tested; from there on a limit of a verdict is
-        wrong in at most .070 of samples (vignettes/calibration.md).
+        all strata. A tally that was made with strata brings them along. With weights or clusters by
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
+        strata that both share only equality is tested; from there on a limit of a verdict is wrong
+        in at most .070 of samples (vignettes/calibration.md).
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -913,10 +917,11 @@ def equalized_odds_difference(
         within strata beside the crude ones (`stratified`, and columns ``adjusted…``), by the
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
-        all strata. A tally that was made with strata brings them along. Not with weights or
-        clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
-        the strata that both share only equality is tested; from there on a limit of a verdict is
-        wrong in at most .070 of samples (vignettes/calibration.md).
+        all strata. A tally that was made with strata brings them along. With weights or clusters by
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
+        strata that both share only equality is tested; from there on a limit of a verdict is wrong
+        in at most .070 of samples (vignettes/calibration.md).
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class

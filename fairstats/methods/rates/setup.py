@@ -157,7 +157,6 @@ def _check_pooled(arguments: RateArguments) -> None:
     others = "all other rows" if arguments.comparisons == "rest" else "all rows"
     nothing = f"None: each group is compared with {others}"
     checks.check_that(arguments.reference is None, "reference", arguments.reference, nothing)
-    checks.check_that(arguments.strata is None, "strata", "a column", nothing)
     checks.check_that(
         arguments.simultaneous != "max-z",
         "simultaneous",
@@ -263,16 +262,8 @@ def without_idle_weights(table: CellCounts, comparisons: str) -> CellCounts:
 
 
 def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
-    """The strata of a tally that has some.
-
-    Of a weighted or clustered one, whose strata nobody asked for, none.
-    """
-    if (
-        not isinstance(counts, Tally)
-        or not counts.stratified
-        or counts.cells is None
-        or counts.cells.weighted
-    ):
+    """The strata of a tally that has some."""
+    if not isinstance(counts, Tally) or not counts.stratified or counts.cells is None:
         return None
     by_stratum = counts.strata()
     if selection:

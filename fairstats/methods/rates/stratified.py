@@ -8,12 +8,13 @@ comparison.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import RATES, Metric
@@ -31,20 +32,19 @@ from fairstats.ground.verdict import (
 from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
+from fairstats.methods.rates.stratified_design import SCORE, PairTables, pair_tables
 from fairstats.methods.rates.stratified_result import (
     BRESLOW_DAY,
     COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,
     ENDING,
     HOMOGENEITY,
-    SCORE,
     StratifiedComparison,
     StratifiedDifferenceResult,
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
     disagreement,
     rates_of,
-    stratum_table,
 )
 from fairstats.numerics.rates import conditional, homogeneity, pooled, strata
 from fairstats.numerics.rates.score import EQUALITY, Contrast
@@ -175,11 +175,15 @@ class _JointLevels:
 
 @dataclass(frozen=True)
 class _StratifiedScore:
-    """The stratified score of one rate, as a method of limits."""
+    """The stratified score of one rate, as a method of limits.
+
+    `scale`: what the statistic is multiplied by at a null value, where groups share clusters.
+    """
 
     tables: Strata
     contrast: Contrast
     guarded: bool
+    scale: Callable[[float], float] | None = None
 
     def statistic(self, null: float) -> float:
         """Stratified score z(θ)."""
@@ -187,15 +191,28 @@ class _StratifiedScore:
             compute = strata.guarded_statistic
         else:
             compute = strata.score_statistic
-        return float(compute(self.tables, null, self.contrast))
+        z = float(compute(self.tables, null, self.contrast))
+        return z if self.scale is None else self.scale(null) * z
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end of {θ : |z(θ)| ≤ critical}."""
         return float(
             strata.score_limit(
-                self.tables, critical, self.contrast, side=side, guarded=self.guarded
+                self.tables,
+                critical,
+                self.contrast,
+                side=side,
+                guarded=self.guarded,
+                scale_of_statistic=None if self.scale is None else self._scales,
             )
         )
+
+    def _scales(self, nulls: Floats) -> Floats:
+        """The scale at many null values."""
+        return np.array([self._scale_at(null) for null in nulls.ravel()]).reshape(nulls.shape)
+
+    def _scale_at(self, null: float) -> float:
+        return 1.0 if self.scale is None else self.scale(float(null))
 
 
 @dataclass(frozen=True)
@@ -235,18 +252,20 @@ def _compare_within_strata(
 ) -> tuple[StratifiedComparison, Evidence]:
     """One adjusted comparison, and the evidence of its verdict."""
     contrast_kind = cast("Contrast", contrast)
-    stratum_tables = []
-    for each_rate in rates_of(crude_comparison.metric, counts):
-        stratum_tables.append(
-            stratum_table(counts, each_rate, crude_comparison.group, crude_comparison.reference)
-        )
-    open_interval = Interval(*_WHOLE_RANGE[contrast], settings.confidence_level, SCORE)
-    first_tables = stratum_tables[0]
-    shared = [part_tables.shared for part_tables in stratum_tables]
-    if len(stratum_tables) == 1:
-        homogeneous = homogeneity.homogeneity_test(first_tables, contrast_kind)
-    else:
-        homogeneous = None
+    pair = pair_tables(
+        counts,
+        rates_of(crude_comparison.metric, counts),
+        contrast_kind,
+        crude_comparison.group,
+        crude_comparison.reference,
+        settings.comparisons,
+    )
+    open_interval = Interval(*_WHOLE_RANGE[contrast], settings.confidence_level, pair.method)
+    first_tables = pair.tables[0]
+    shared = [part_tables.shared for part_tables in pair.tables]
+    pvalue_homogeneity = math.nan
+    if len(pair.tables) == 1 and not pair.spread:
+        pvalue_homogeneity = float(homogeneity.homogeneity_test(first_tables, contrast_kind).pvalue)
     comparison = StratifiedComparison(
         metric=crude_comparison.metric + ENDING,
         group=crude_comparison.group,
@@ -254,69 +273,69 @@ def _compare_within_strata(
         confidence_interval=open_interval,
         bounds=open_interval,
         verdict="insufficient evidence",
-        n=sum(int(part_tables.n1[part_tables.shared].sum()) for part_tables in stratum_tables),
-        n_reference=sum(
-            int(part_tables.n0[part_tables.shared].sum()) for part_tables in stratum_tables
-        ),
-        method=SCORE,
+        n=pair.cases[0],
+        n_reference=pair.cases[1],
+        method=pair.method,
         crude=crude_comparison.estimate,
         crude_verdict=crude_comparison.verdict,
         n_strata=int(np.min([own_shared.sum() for own_shared in shared])),
         n_informative=int(first_tables.informative.sum()),
         contrast=contrast,
-        pvalue_homogeneity=float(homogeneous.pvalue) if homogeneous else math.nan,
+        pvalue_homogeneity=pvalue_homogeneity,
     )
     group_names = f"{crude_comparison.group} and {crude_comparison.reference}"
     if any(not own_shared.any() for own_shared in shared):
         return replace(comparison, note=f"{group_names}: no stratum has cases of both."), Evidence()
-    estimates = []
-    for part_tables in stratum_tables:
-        estimates.append(float(strata.mantel_haenszel(part_tables, contrast_kind)))
-    std_errors = []
-    for part_tables in stratum_tables:
-        std_errors.append(float(strata.standard_error(part_tables, contrast_kind)))
     adjusted_rates = np.mean(
-        [strata.adjusted_rates(part_tables) for part_tables in stratum_tables], axis=0
+        [strata.adjusted_rates(part_tables) for part_tables in pair.tables], axis=0
     )
     comparison = replace(
         comparison,
-        estimate=float(np.mean(estimates)),
-        std_error=math.hypot(*std_errors) / len(std_errors),
+        estimate=pair.estimate(),
+        std_error=pair.std_error(),
         rate=float(adjusted_rates[0]),
         rate_reference=float(adjusted_rates[1]),
     )
     if math.isnan(comparison.estimate):
         note = f"{group_names}: no success in any stratum that both share; 0/0 can be any ratio."
         return replace(comparison, note=note), Evidence()
-    return _decide_within_strata(comparison, stratum_tables, contrast_kind, settings, levels)
+    if lacking := pair.lacking(crude_comparison.group, crude_comparison.reference):
+        return replace(comparison, note=lacking), Evidence()
+    return _decide_within_strata(comparison, pair, settings, levels)
 
 
 def _decide_within_strata(
     comparison: StratifiedComparison,
-    stratum_tables: Sequence[Strata],
-    contrast: Contrast,
+    pair: PairTables,
     settings: Inference,
     levels: _JointLevels,
 ) -> tuple[StratifiedComparison, Evidence]:
     """Interval, tests, limits and evidence of a comparison that has an estimate."""
+    stratum_tables = pair.tables
+    contrast = pair.contrast
+    method = pair.method
+    df = pair.degrees
     equality = EQUALITY[contrast]
     alpha = 1 - settings.confidence_level
-    plain_score = _score_of(stratum_tables, contrast, guarded=False)
-    guarded_score = _score_of(stratum_tables, contrast, guarded=True)
-    exact_pvalue = _exact_equality(stratum_tables)
+    plain_score = _score_of(pair, guarded=False)
+    guarded_score = _score_of(pair, guarded=True)
+    exact_pvalue = math.nan
+    if not pair.units:
+        exact_pvalue = _exact_equality(stratum_tables)
     z_equal = plain_score.statistic(equality)
-    p_equal = two_sided_pvalue(z_equal)
+    p_equal = two_sided_pvalue(z_equal, df)
     if not math.isnan(exact_pvalue):
         p_equal = max(p_equal, exact_pvalue)
     # the exact conditional test of an odds ratio, where cells are small
     small_odds = None
     if contrast == "odds_ratio" and not math.isnan(exact_pvalue):
         small_odds = _ExactOdds(stratum_tables[0])
+    # what counts are the rows, of weighted ones, too: with few of them limits are wide
     parts_of_few = []
-    for part_tables in stratum_tables:
-        few = strata.fewest_cases(part_tables) < pooled.FEWEST_CASES
-        if few and contrast != "odds_ratio":
-            parts_of_few.append(part_tables)
+    for part_counts in pair.counts:
+        few = strata.fewest_cases(part_counts) < pooled.FEWEST_CASES
+        if few and (contrast != "odds_ratio" or pair.units):
+            parts_of_few.append(part_counts)
 
     fair_low, fair_high = settings._fair_range(contrast)
     judged_by_equality = fair_low == fair_high
@@ -327,12 +346,12 @@ def _decide_within_strata(
     z_low = judging_score.statistic(fair_low)
     z_high = judging_score.statistic(fair_high)
     fair_range = (fair_low, fair_high)
-    evidence = z_evidence(z_low, z_high)
+    evidence = z_evidence(z_low, z_high, df)
     if small_odds is not None:
         evidence = small_odds.less_favourable(evidence, fair_range, z_low - z_high)
     evidence = beside_equality(evidence, p_equal, fair_range)
-    level_of_bounds = bound_level(z_low - z_high, settings.confidence_level)
-    critical_value = normal_quantile(level_of_bounds)
+    level_of_bounds = bound_level(z_low - z_high, settings.confidence_level, df)
+    critical_value = normal_quantile(level_of_bounds, df)
     ends_of_bounds = (
         judging_score.limit(critical_value, -1),
         judging_score.limit(critical_value, 1),
@@ -342,14 +361,14 @@ def _decide_within_strata(
     bounds = Interval(
         *reach_fair_range(ends_of_bounds, evidence, fair_range, alpha),
         level_of_bounds,
-        SCORE,
+        method,
     )
 
     null_values = settings._null_values(contrast)
     z_less = judging_score.statistic(null_values["less"])
     z_greater = judging_score.statistic(null_values["greater"])
-    p_less = normal_cdf(z_less)
-    p_greater = normal_cdf(-z_greater)
+    p_less = normal_cdf(z_less, df)
+    p_greater = normal_cdf(-z_greater, df)
     if small_odds is not None:
         p_less = max(p_less, small_odds.pvalue(null_values["less"], "less"))
         p_greater = max(p_greater, small_odds.pvalue(null_values["greater"], "greater"))
@@ -357,7 +376,7 @@ def _decide_within_strata(
     if parts_of_few and not judged_by_equality:
         evidence = Evidence()
         p_less = p_greater = math.nan
-        fewest_cases = int(min(strata.fewest_cases(part_tables) for part_tables in parts_of_few))
+        fewest_cases = int(min(strata.fewest_cases(part_counts) for part_counts in parts_of_few))
         note = (
             f"{comparison.group} against {comparison.reference}: {fewest_cases} cases of the smaller group in the"
             f" strata that both share; below {pooled.FEWEST_CASES} only equality is tested within"
@@ -369,25 +388,25 @@ def _decide_within_strata(
             alternative="less",
             statistic=z_less,
             pvalue=p_less,
-            method=SCORE,
+            method=method,
         ),
         HypothesisTest(
             null=f"{contrast} <= {null_values['greater']:.6g}",
             alternative="greater",
             statistic=z_greater,
             pvalue=p_greater,
-            method=SCORE,
+            method=method,
         ),
         HypothesisTest(
             null=f"{contrast} = {equality:g}",
             alternative="two-sided",
             statistic=z_equal,
             pvalue=p_equal,
-            method=SCORE,
+            method=method,
         ),
     ]
     if not parts_of_few:
-        pvalues_of_ends = (normal_cdf(-z_low), normal_cdf(z_high))
+        pvalues_of_ends = (normal_cdf(-z_low, df), normal_cdf(z_high, df))
         if small_odds is not None:
             pvalues_of_ends = (
                 max(pvalues_of_ends[0], small_odds.pvalue(fair_low, "greater")),
@@ -398,17 +417,19 @@ def _decide_within_strata(
             (fair_low, fair_high),
             statistics=(z_low, z_high),
             pvalues=pvalues_of_ends,
-            method=f"TOST ({SCORE})",
+            method=f"TOST ({method})",
         )
-    if len(stratum_tables) == 1:
+    if len(stratum_tables) == 1 and not pair.units:
         all_tests += _tests_of_strata(stratum_tables[0], contrast)
+    elif len(stratum_tables) == 1 and not pair.spread:
+        all_tests += _tests_of_homogeneity(stratum_tables[0], contrast)
 
     quoted = next(
         hypothesis_test
         for hypothesis_test in all_tests
         if hypothesis_test.alternative == settings.alternative
     )
-    interval = _interval_by_score(plain_score, guarded_score, settings, levels, contrast)
+    interval = _interval_by_score(plain_score, guarded_score, settings, levels, pair)
     if small_odds is not None:
         error = (1 - levels.two_sided) / 2
         if settings.alternative != "two-sided":
@@ -421,13 +442,13 @@ def _decide_within_strata(
     return (
         replace(
             comparison,
-            confidence_interval=Interval(*interval, settings.confidence_level, SCORE),
+            confidence_interval=Interval(*interval, settings.confidence_level, method),
             bounds=bounds,
             statistic=quoted.statistic,
             pvalue=quoted.pvalue,
             tests=tuple(all_tests),
             note=note,
-            procedure=Procedure(SCORE, "score"),
+            procedure=Procedure(method, "score", df=df),
         ),
         evidence,
     )
@@ -465,15 +486,20 @@ class _ExactOdds:
         return min(by_score[0], low), max(by_score[1], high)
 
 
-def _score_of(
-    stratum_tables: Sequence[Strata], contrast: Contrast, *, guarded: bool
-) -> _StratifiedScore | _MeanOfScores:
-    scores = tuple(
-        _StratifiedScore(part_tables, contrast, guarded) for part_tables in stratum_tables
-    )
+def _score_of(pair: PairTables, *, guarded: bool) -> _StratifiedScore | _MeanOfScores:
+    scale = None
+    if pair.units and pair.units[0].clustered:
+        scale = pair.scale
+    scores = []
+    for part_tables in pair.tables:
+        scores.append(
+            _StratifiedScore(
+                tables=part_tables, contrast=pair.contrast, guarded=guarded, scale=scale
+            )
+        )
     if len(scores) == 1:
         return scores[0]
-    return _MeanOfScores(scores)
+    return _MeanOfScores(tuple(scores))
 
 
 def _exact_equality(stratum_tables: Sequence[Strata]) -> float:
@@ -497,14 +523,14 @@ def _interval_by_score(
     guarded_score: _StratifiedScore | _MeanOfScores,
     settings: Inference,
     levels: _JointLevels,
-    contrast: Contrast,
+    pair: PairTables,
 ) -> tuple[float, float]:
     """Two-sided by the plain score; of a one-sided alternative the limit that its test inverts."""
-    smallest_value, largest_value = _WHOLE_RANGE[contrast]
+    smallest_value, largest_value = _WHOLE_RANGE[pair.contrast]
     if settings.alternative == "two-sided":
-        critical_value = normal_quantile((1 + levels.two_sided) / 2)
+        critical_value = normal_quantile((1 + levels.two_sided) / 2, pair.degrees)
         return plain_score.limit(critical_value, -1), plain_score.limit(critical_value, 1)
-    critical_value = normal_quantile(levels.one_sided)
+    critical_value = normal_quantile(levels.one_sided, pair.degrees)
     if settings.alternative == "less":
         return smallest_value, guarded_score.limit(critical_value, 1)
     return guarded_score.limit(critical_value, -1), largest_value
@@ -539,6 +565,12 @@ def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]
                 exact=True,
             )
         )
+    return [*all_tests, *_tests_of_homogeneity(tables, contrast)]
+
+
+def _tests_of_homogeneity(tables: Strata, contrast: Contrast) -> list[HypothesisTest]:
+    """That the contrast, and the odds ratio, is one in all strata."""
+    all_tests = []
     informative = int(tables.informative.sum())
     strata_words = f"{informative} informative strata"
     by_contrast = homogeneity.homogeneity_test(tables, contrast)

@@ -9,7 +9,6 @@ from typing import Any, cast
 from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
-from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import RATES, SELECTED, Metric, Rate, find_metric
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
@@ -20,13 +19,16 @@ from fairstats.methods.rates.result import (
     RateComparison,
     RatioResult,
 )
-from fairstats.numerics.rates import strata
+from fairstats.methods.rates.stratified_design import (
+    SCORE,
+    count_table,
+    pair_counts,
+    pair_tables,
+)
 from fairstats.numerics.rates.score import EQUALITY, Contrast
-from fairstats.numerics.rates.strata import Strata
 
 #: Name of the metric of an adjusted comparison: that of the crude one with this ending.
 ENDING = "_stratified"
-SCORE = "stratified score"
 #: Name of the exact test of equality within strata.
 CONDITIONAL = "exact conditional (twice the smaller tail)"
 #: Names of the tests of equality, and of one contrast and one odds ratio in all strata.
@@ -152,27 +154,23 @@ class _AdjustedComparisons(WithinStrata):
         DataFrame
             metric, rate_name, stratum, group, reference, successes, n, rate, successes_reference,
             n_reference, rate_reference, estimate, ci_low, ci_high (by the score of the stratum
-            alone), informative.
+            alone), informative. Of weighted rows successes and n count rows, and rates and
+            estimate are weighted; limits know what the rows of the stratum are worth.
         """
         table_rows = []
-        contrast = cast("Contrast", self.scale)
-        critical_value = normal_quantile((1 + self.settings.confidence_level) / 2)
+        level = (1 + self.settings.confidence_level) / 2
         for comparison in self.comparisons:
-            for each_rate in rates_of(comparison.metric, self.stratum_counts):
-                tables = stratum_table(
-                    self.stratum_counts, each_rate, comparison.group, comparison.reference
-                )
-                single_strata = Strata.of(
-                    *(column[:, None] for column in (tables.k1, tables.n1, tables.k0, tables.n0))
-                )
-                lower_limits, upper_limits = (
-                    strata.score_limit(single_strata, critical_value, contrast, side=side)
-                    for side in (-1, 1)
-                )
-                estimate = strata.mantel_haenszel(single_strata, contrast)
+            pair = pair_tables(
+                self.stratum_counts,
+                rates_of(comparison.metric, self.stratum_counts),
+                cast("Contrast", self.scale),
+                comparison.group,
+                comparison.reference,
+                self.settings.comparisons,
+            )
+            for place, each_rate in enumerate(pair.rates):
                 for stratum_index, stratum_name in enumerate(self.strata):
-                    n_group = int(tables.n1[stratum_index])
-                    n_reference = int(tables.n0[stratum_index])
+                    of_stratum = pair.of_stratum(place, stratum_index, level)
                     table_rows.append(
                         {
                             "metric": comparison.metric,
@@ -180,20 +178,7 @@ class _AdjustedComparisons(WithinStrata):
                             "stratum": stratum_name,
                             "group": comparison.group,
                             "reference": comparison.reference,
-                            "successes": int(tables.k1[stratum_index]),
-                            "n": n_group,
-                            "rate": tables.k1[stratum_index] / n_group if n_group else math.nan,
-                            "successes_reference": int(tables.k0[stratum_index]),
-                            "n_reference": n_reference,
-                            "rate_reference": (
-                                tables.k0[stratum_index] / n_reference if n_reference else math.nan
-                            ),
-                            "estimate": estimate[stratum_index]
-                            if n_group and n_reference
-                            else math.nan,
-                            "ci_low": lower_limits[stratum_index],
-                            "ci_high": upper_limits[stratum_index],
-                            "informative": bool(tables.informative[stratum_index]),
+                            **of_stratum,
                         }
                     )
         return pd.DataFrame(table_rows)
@@ -297,13 +282,48 @@ def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floa
     comparison is of.
     """
     counts: StratumCounts = result.stratum_counts
-    stratum_tables = []
-    for each_rate in rates_of(c.metric, counts):
-        stratum_tables.append(stratum_table(counts, each_rate, c.group, c.reference))
+    of_pair = pair_counts(counts, c.group, c.reference, result.settings.comparisons)
+    stratum_tables = [count_table(of_pair, each_rate) for each_rate in rates_of(c.metric, counts)]
     tables: list[tuple[Floats, Floats, Floats, Floats]] = []
     for tables_of_rate in stratum_tables:
         tables.append((tables_of_rate.k1, tables_of_rate.n1, tables_of_rate.k0, tables_of_rate.n0))
     return tables
+
+
+def sums_of_units(result: Any, c: RateComparison) -> tuple[Any, ...] | None:
+    """What R's twin reads of weighted or clustered rows; None where counts say all.
+
+    Rows, Σw and Σw² of every cell, pairs of cells (from 1) with the products of their totals,
+    sampling units, and the cells (from 1) of successes and of cases of each rate.
+    """
+    of_pair = pair_counts(result.stratum_counts, c.group, c.reference, result.settings.comparisons)
+    design = of_pair.design
+    if design is None:
+        return None
+    successes: list[int] = []
+    cases: list[int] = []
+    n_successes = []
+    n_cases = []
+    for rate in rates_of(c.metric, of_pair):
+        successes += [of_pair.cells.index(cell_name) + 1 for cell_name in rate.successes]
+        cases += [of_pair.cells.index(cell_name) + 1 for cell_name in rate.cases]
+        n_successes.append(len(rate.successes))
+        n_cases.append(len(rate.cases))
+    return (
+        of_pair.rows.ravel().tolist(),
+        design.totals.ravel().tolist(),
+        design.squares.ravel().tolist(),
+        (design.places[:, 0] + 1).tolist(),
+        (design.places[:, 1] + 1).tolist(),
+        design.products.tolist(),
+        design.n_units,
+        design.clustered,
+        len(of_pair.cells),
+        successes,
+        cases,
+        n_successes,
+        n_cases,
+    )
 
 
 def rates_of(metric: str, counts: StratumCounts) -> tuple[Rate, ...]:
@@ -319,20 +339,6 @@ def rates_of(metric: str, counts: StratumCounts) -> tuple[Rate, ...]:
     if rate_of_metric is None or "selected" in counts.cells:
         return (SELECTED,)
     return rate_of_metric.parts or (rate_of_metric,)
-
-
-def stratum_table(counts: StratumCounts, rate: Rate, group: str, reference: str) -> Strata:
-    """Successes and cases of both groups, stratum by stratum."""
-    successes = counts.total(*rate.successes)
-    cases = counts.total(*rate.cases)
-    group_index = counts.groups.index(group)
-    reference_index = counts.groups.index(reference)
-    return Strata.of(
-        successes[:, group_index],
-        cases[:, group_index],
-        successes[:, reference_index],
-        cases[:, reference_index],
-    )
 
 
 def homogeneity_words(c: StratifiedComparison) -> list[str]:

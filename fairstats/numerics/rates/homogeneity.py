@@ -102,7 +102,10 @@ def _test_by_scores(
     score, variance = score_parts(tables, theta, contrast)
     slope = np.ones_like(score)
     if contrast == "ratio":
-        slope = constrained_rates(tables, theta, contrast).p0
+        rates = constrained_rates(tables, theta, contrast)
+        slope = rates.p0
+        if tables.share is not None:
+            slope = tables.share * rates.p1 + (1 - tables.share) * rates.p0
     inverse_variance = np.where(informative & (variance > 0), 1 / variance, 0.0)
     total = (score**2 * inverse_variance).sum(axis=-1)
     explained = (slope * score * inverse_variance).sum(axis=-1) ** 2 / (

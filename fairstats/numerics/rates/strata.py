@@ -33,7 +33,7 @@ first term the correction of Gart & Nam 1988, which Laud 2017 takes over to stra
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,9 @@ from fairstats.numerics.rates.score import (
 
 #: Limits of ratios are looked for between exp(−40) and exp(40).
 LOG_SPAN = 40.0
+#: Contrasts with all others beyond which nothing lies: of a group that is nearly everybody.
+NEARLY_ONE = 1 - 1e-9
+LARGEST_RATIO = 1e9
 #: Below this skewness the gamma law is the normal one.
 LEAST_SKEWNESS = 1e-4
 #: Steps of a search for a limit; bisection alone needs about 60.
@@ -61,13 +64,18 @@ MOST_STEPS = 100
 class Strata:
     """Successes and cases of a group (k₁, n₁) and its reference (k₀, n₀), shape (…, H) each.
 
-    A stratum where either has no case has weight 0.
+    A stratum where either has no case has weight 0. Counts may be effective ones, of weighted or
+    clustered rows (`numerics/rates/stratum_design.py`); `sizes` then are the weights of Mantel and
+    Haenszel. `share`: f of the group in all cases of a stratum, where it is compared with all, its
+    own cases among them, and the reference here is all others.
     """
 
     k1: Floats
     n1: Floats
     k0: Floats
     n0: Floats
+    sizes: Floats | None = None
+    share: Floats | None = None
 
     @classmethod
     def of(cls, k1: ArrayLike, n1: ArrayLike, k0: ArrayLike, n0: ArrayLike) -> Strata:
@@ -90,22 +98,71 @@ class Strata:
 
     @property
     def weight(self) -> Floats:
-        """Mantel and Haenszel's w = n₁n₀/N."""
+        """Mantel and Haenszel's w = n₁n₀/N; beside everybody n₁, which makes w of (1 − f)(r₁ − r₀)."""
+        if self.sizes is not None:
+            return self.sizes
+        if self.share is not None:
+            return np.where(self.shared, self.n1, 0.0)
         return self.n1 * self.n0 / np.maximum(self.n1 + self.n0, 1)
 
     @property
     def rate1(self) -> Floats:
         """r₁, 0 where there is no case."""
-        return self.k1 / np.maximum(self.n1, 1)
+        return self.k1 / _or_one(self.n1)
 
     @property
     def rate0(self) -> Floats:
         """r₀, 0 where there is no case."""
-        return self.k0 / np.maximum(self.n0, 1)
+        return self.k0 / _or_one(self.n0)
 
     def at(self, index: Any) -> Strata:
         """Some of the tables."""
-        return Strata(k1=self.k1[index], n1=self.n1[index], k0=self.k0[index], n0=self.n0[index])
+        return Strata(
+            k1=self.k1[index],
+            n1=self.n1[index],
+            k0=self.k0[index],
+            n0=self.n0[index],
+            sizes=None if self.sizes is None else self.sizes[index],
+            share=None if self.share is None else self.share[index],
+        )
+
+    def terms(self, theta: Floats, contrast: Contrast) -> tuple[Floats, Floats]:
+        """Factors of both rates in S, shape (…, H); `theta`: (…, 1)."""
+        if contrast == "difference":
+            factor = np.ones_like(self.n1)
+            if self.share is not None:
+                factor = 1 - self.share
+            return factor, factor
+        if self.share is None:
+            return np.ones_like(self.n1), theta
+        # everybody's rate holds the group's: a ratio beyond 1/f is that of no rates
+        return np.maximum(1 - theta * self.share, 0.0), theta * (1 - self.share)
+
+    def theta_of_others(self, theta: Floats, contrast: Contrast) -> Floats:
+        """The contrast with the reference here that θ is in every stratum; `theta`: (…, 1)."""
+        if self.share is None:
+            return theta
+        of_others = 1 - self.share
+        if contrast == "difference":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                beyond = np.where(of_others > 0, theta / of_others, np.sign(theta))
+            return np.clip(beyond, -NEARLY_ONE, NEARLY_ONE)
+        denominator = 1 - theta * self.share
+        largest = theta * of_others >= LARGEST_RATIO * denominator
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(largest, LARGEST_RATIO, theta * of_others / denominator)
+
+    @property
+    def rate_of_reference(self) -> Floats:
+        """What the group is compared with: r₀, or everybody's f·r₁ + (1 − f)·r₀."""
+        if self.share is None:
+            return self.rate0
+        return self.share * self.rate1 + (1 - self.share) * self.rate0
+
+
+def _or_one(cases: Floats) -> Floats:
+    """Cases, and 1 where there is none; effective ones may be fewer than 1."""
+    return np.asarray(np.where(cases > 0, cases, 1.0))
 
 
 class Rates(NamedTuple):
@@ -122,9 +179,9 @@ def constrained_rates(tables: Strata, theta: ArrayLike, contrast: Contrast) -> R
 
     Maximum likelihood estimates where its contrast is θ (shape (…)).
     """
-    theta = np.asarray(theta, dtype=np.float64)[..., None]
-    n1 = np.maximum(tables.n1, 1)
-    n0 = np.maximum(tables.n0, 1)
+    theta = tables.theta_of_others(np.asarray(theta, dtype=np.float64)[..., None], contrast)
+    n1 = _or_one(tables.n1)
+    n0 = _or_one(tables.n0)
     if contrast == "ratio":
         return _solve_with_ratio(tables.k1, n1, tables.k0, n0, theta)
     if contrast == "difference":
@@ -150,18 +207,20 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
     """S and V of every stratum, shape (…, H); 0 where a group has no case."""
     theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
-    n1 = np.maximum(tables.n1, 1)
-    n0 = np.maximum(tables.n0, 1)
+    n1 = _or_one(tables.n1)
+    n0 = _or_one(tables.n0)
     r1 = tables.rate1
     r0 = tables.rate0
     of_group = p1 * q1 / n1
     of_reference = p0 * q0 / n0
-    if contrast == "ratio":
+    if contrast != "odds_ratio":
+        factor, factor_of_reference = tables.terms(theta_of_stratum, contrast)
         score = r1 - theta_of_stratum * r0
-        variance = of_group + theta_of_stratum**2 * of_reference
-    elif contrast == "difference":
-        score = r1 - r0 - theta_of_stratum
-        variance = of_group + of_reference
+        if contrast == "difference":
+            score = factor * (r1 - r0) - theta_of_stratum
+        elif tables.share is not None:
+            score = r1 - theta_of_stratum * tables.rate_of_reference
+        variance = factor**2 * of_group + factor_of_reference**2 * of_reference
     else:
         score = r1 * (1 - r0) - theta_of_stratum * r0 * (1 - r1)
         # ∂S/∂r₁ and −∂S/∂r₀ at the constrained rates, without cancellation
@@ -170,7 +229,8 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
         variance = slope1**2 * of_group + slope0**2 * of_reference
         variance = variance + (theta_of_stratum - 1) ** 2 * of_group * of_reference
     total = tables.n1 + tables.n0
-    variance = variance * total / np.maximum(total - 1, 1)
+    # effective cases may be fewer than two
+    variance = variance * np.maximum(total, 2) / np.maximum(total - 1, 1)
     return np.where(tables.shared, score, 0.0), np.where(tables.shared, variance, 0.0)
 
 
@@ -193,14 +253,13 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     """γ(θ), the skewness of Σ w S under the hypothesis; 0 where there is no variance."""
     theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
-    n1 = np.maximum(tables.n1, 1)
-    n0 = np.maximum(tables.n0, 1)
+    n1 = _or_one(tables.n1)
+    n0 = _or_one(tables.n0)
     third = p1 * q1 * (q1 - p1) / n1**2
     third_reference = p0 * q0 * (q0 - p0) / n0**2
-    if contrast == "ratio":
-        third = third - theta_of_stratum**3 * third_reference
-    elif contrast == "difference":
-        third = third - third_reference
+    if contrast != "odds_ratio":
+        factor, factor_of_reference = tables.terms(theta_of_stratum, contrast)
+        third = factor**3 * third - factor_of_reference**3 * third_reference
     else:
         third = _third_moment_of_odds_ratio(
             Rates(p1=p1, q1=q1, p0=p0, q0=q0), theta_of_stratum, n1, n0, third, third_reference
@@ -258,11 +317,11 @@ def mantel_haenszel(tables: Strata, contrast: Contrast) -> Floats:
     """
     weight = tables.weight
     if contrast == "difference":
-        numerator = (weight * (tables.rate1 - tables.rate0)).sum(axis=-1)
+        numerator = (weight * (tables.rate1 - tables.rate_of_reference)).sum(axis=-1)
         denominator = weight.sum(axis=-1)
     elif contrast == "ratio":
         numerator = (weight * tables.rate1).sum(axis=-1)
-        denominator = (weight * tables.rate0).sum(axis=-1)
+        denominator = (weight * tables.rate_of_reference).sum(axis=-1)
     else:
         numerator = (weight * tables.rate1 * (1 - tables.rate0)).sum(axis=-1)
         denominator = (weight * tables.rate0 * (1 - tables.rate1)).sum(axis=-1)
@@ -283,7 +342,7 @@ def standard_error(tables: Strata, contrast: Contrast) -> Floats:
     weight = tables.weight
     slope = weight
     if contrast == "ratio":
-        slope = weight * tables.rate0
+        slope = weight * tables.rate_of_reference
     elif contrast == "odds_ratio":
         slope = weight * tables.rate0 * (1 - tables.rate1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -317,7 +376,7 @@ def adjusted_rates(tables: Strata) -> tuple[Floats, Floats]:
     weight = tables.weight
     with np.errstate(divide="ignore", invalid="ignore"):
         rate1 = (weight * tables.rate1).sum(axis=-1) / weight.sum(axis=-1)
-        rate0 = (weight * tables.rate0).sum(axis=-1) / weight.sum(axis=-1)
+        rate0 = (weight * tables.rate_of_reference).sum(axis=-1) / weight.sum(axis=-1)
     return rate1, rate0
 
 
@@ -328,15 +387,24 @@ def score_limit(
     *,
     side: int,
     guarded: bool = False,
+    scale_of_statistic: Callable[[Floats], Floats] | None = None,
 ) -> Floats:
     """Lower (side −1) or upper (side 1) end of {θ .
 
-    |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked.
+    |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked; `scale_of_statistic`: what it
+    is multiplied by, at every θ.
 
     Of a ratio or odds ratio in [0, ∞], of a difference in [−1, 1]; the whole range where no stratum
     has both groups.
     """
-    statistic = guarded_statistic if guarded else score_statistic
+    unscaled = guarded_statistic if guarded else score_statistic
+
+    def statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
+        z = unscaled(tables, theta, contrast)
+        if scale_of_statistic is None:
+            return z
+        return np.asarray(z * scale_of_statistic(np.asarray(theta, dtype=np.float64)))
+
     estimate = mantel_haenszel(tables, contrast)
     critical = np.broadcast_to(np.asarray(critical, dtype=np.float64), estimate.shape)
     if contrast == "difference":
@@ -383,7 +451,12 @@ def flattened(tables: Strata) -> Strata:
     """The same tables in one row after the other, shape (J, H)."""
     size = int(np.prod(tables.k1.shape[:-1], dtype=np.int64))
     columns = (tables.k1, tables.n1, tables.k0, tables.n0)
-    return Strata(*(column.reshape(size, column.shape[-1]) for column in columns))
+    flat = Strata(*(column.reshape(size, column.shape[-1]) for column in columns))
+    for name in ("sizes", "share"):
+        column = getattr(tables, name)
+        if column is not None:
+            flat = replace(flat, **{name: column.reshape(size, -1)})
+    return flat
 
 
 def find_roots(

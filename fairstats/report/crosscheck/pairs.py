@@ -29,9 +29,11 @@ from fairstats.methods.rates.stratified_result import (
     COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,
     HOMOGENEITY,
+    StratifiedComparison,
     StratifiedDifferenceResult,
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
+    sums_of_units,
     tables_of,
 )
 from fairstats.numerics.paired.change import OVERALL, PairedChange
@@ -117,6 +119,7 @@ _EXACT_COMPONENT = (
     Line("band, upper end ({0.rate})", "high", **LIMITS_OF_EXACT_TESTS),
 )
 _STRATIFIED = "crosscheck_strata"
+_DESIGNED = "crosscheck_designed_strata"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
 _OVER_STRATA = (
     Line("estimate", "estimate"),
@@ -532,19 +535,9 @@ def stratified(
     together = together_of(result)
     for comparison in result.comparisons:
         place = bench.place_of(comparison)
-        parts = tables_of(result, comparison)
-        columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
-        answer = bench.call(
-            _STRATIFIED,
-            *columns,
-            len(parts),
-            result.scale,
-            settings.confidence_level,
-            settings.limit,
-            together,
-        )
+        twin, answer = _ask_of_strata(result, comparison, bench, together)
         if math.isnan(comparison.estimate):
-            yield place.compare("estimate", comparison.estimate, answer["estimate"], _STRATIFIED)
+            yield place.compare("estimate", comparison.estimate, answer["estimate"], twin)
             continue
         lines = (
             *_RATES,
@@ -552,7 +545,7 @@ def stratified(
             *_INTERVALS[settings.alternative],
             *_EVIDENCE.get(comparison.direction, ()),
         )
-        yield from place.compare_all(lines, comparison, answer, _STRATIFIED)
+        yield from place.compare_all(lines, comparison, answer, twin)
         for test in comparison.tests:
             if test.alternative == "equivalence":
                 continue  # the larger of two tails that the verdict's p-value holds
@@ -565,13 +558,36 @@ def stratified(
                 f"statistic{quantity_suffix}",
                 test.statistic,
                 answer[statistic],
-                _STRATIFIED,
+                twin,
                 relative=1e-7,
             )
             yield place.compare(
-                f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], _STRATIFIED, relative=1e-6
+                f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], twin, relative=1e-6
             )
     yield from adjusted(result, bench)
+
+
+def _ask_of_strata(
+    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
+    comparison: StratifiedComparison,
+    bench: Bench,
+    together: int,
+) -> tuple[str, Any]:
+    """The twin, and its answer on one comparison from the cells of the strata."""
+    settings = result.settings
+    of_pair = (
+        result.scale,
+        settings.confidence_level,
+        settings.limit,
+        together,
+        settings.comparisons == "overall",
+    )
+    sums = sums_of_units(result, comparison)
+    if sums is None:
+        parts = tables_of(result, comparison)
+        columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
+        return _STRATIFIED, bench.call(_STRATIFIED, *columns, len(parts), *of_pair)
+    return _DESIGNED, bench.call(_DESIGNED, *sums, *of_pair)
 
 
 def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:

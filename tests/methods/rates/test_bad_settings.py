@@ -76,10 +76,6 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fs.group_metric(P, P, metric="f1", sensitive_features=G, strata=G),
         "`strata`: got strata with f1_difference",
     ),
-    "strata and weights": (
-        lambda: impact(strata=G, sample_weight=[1, 2] * 4),
-        "`strata`: got strata of rows with weights or clusters",
-    ),
     "strata missing": (
         lambda: impact(strata=[None] + [1, 2] * 3 + [3]),
         "`strata`: got missing values",
