@@ -674,7 +674,7 @@ compare_pair <- function(
       if (side == "one") {
         return(exact_one_sided(cells, contrast, fair_of_others[1L], tail, near))
       }
-      exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, 1 - 2 * tail, near)
+      exact_limits(interval_searches(cells, contrast, 2 * tail, near))
     }
     ends_with_error(limits, critical, scale$value)
   }
@@ -684,7 +684,7 @@ compare_pair <- function(
   shows <- evidence_of(both[1L], both[2L], df, level)
   limits <- by$ends(shows$critical)
   if (exact) {
-    shows <- exact_evidence(cells, contrast, fair_of_others, shows, limits)
+    shows <- exact_evidence(cells, contrast, fair_of_others, shows)
     limits <- scale$value(shows$limits)
   }
   z <- c(both[1L], if (contrast == "difference") c(both[2L], by$z(0)) else c(both[1L], by$z(1)))
@@ -1197,7 +1197,7 @@ gap_decision <- function(
       }
     })
     shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df[k]))
-    shows <- exact_evidence(cells, "difference", fair, shows, of_all[, k])
+    shows <- exact_evidence(cells, "difference", fair, shows)
     outside[k] <- min(shows$p_below, shows$p_above)
     inside[k] <- shows$p_inside
     equal[k] <- exact_equality(cells, "difference")
@@ -1208,7 +1208,7 @@ gap_decision <- function(
       two = local({
         own <- cells
         function(error, near) {
-          exact_interval(own[1L], own[2L], own[3L], own[4L], "difference", 1 - error, near)
+          exact_limits(interval_searches(own, "difference", error, near))
         }
       })
     )
