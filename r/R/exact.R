@@ -877,20 +877,9 @@ estimate_on_scale <- function(table, contrast, to) {
 # Wald.
 about_limit <- function(table, contrast, side, error, two_sided, estimate, to, back) {
   critical <- stats::qnorm(if (two_sided) error / 2 else error, lower.tail = FALSE)
-  size <- table[c(2L, 4L)]
-  r <- (table[c(1L, 3L)] + 0.5) / (size + 1)
-  v <- r * (1 - r) / (size + 1)
-  if (contrast == "ratio") {
-    centre <- log(r[1L] / r[2L])
-    s <- sqrt(sum(v / r^2))
-  } else if (contrast == "odds_ratio") {
-    centre <- log(r[1L] / (1 - r[1L])) - log(r[2L] / (1 - r[2L]))
-    s <- sqrt(sum(v / (r * (1 - r))^2))
-  } else {
-    centre <- to(r[1L] - r[2L])
-    s <- sqrt(sum(v)) * 2 / (1 - (r[1L] - r[2L])^2)
-  }
-  wald <- list(start = centre + side * critical * s, error = s)
+  about <- wald_on_scale(table[1L], table[2L], table[3L], table[4L], contrast)
+  s <- about$error
+  wald <- list(start = about$centre + side * critical * s, error = s)
   if (critical <= 0.5 || contrast == "odds_ratio") {
     return(wald)
   }
