@@ -230,16 +230,9 @@ computed_answers <- function(memories, contrast, nulls, alternatives, swap) {
   excess <- function(rows, of_many) {
     own <- question[rows]
     of_few <- in_few[rows]
-    group_is_larger <- turned[rows]
-    z <- score_z(
-      ifelse(group_is_larger, of_many, of_few),
-      n0[own],
-      ifelse(group_is_larger, of_few, of_many),
-      n1[own],
-      contrast,
-      nulls[own],
-      FALSE
-    )
+    of_group <- of_few + turned[rows] * (of_many - of_few)
+    of_reference <- of_few + of_many - of_group
+    z <- score_z(of_group, n0[own], of_reference, n1[own], contrast, nulls[own], FALSE)
     sign_of_excess[rows] * (side_of_row[rows] * z - limit_of_row[rows]) - allowance[rows]
   }
   first <- first_count(excess, guess, many[question])
@@ -457,6 +450,12 @@ largest_probability <- function(larger, nuisance, few, up_to, from) {
     return(list(value = value, rate = rates))
   }
   row <- function(count) within_ends(count - larger$first, 0, nrow(larger$tails) - 1) + 1
+  # beside many counts of the smaller group no count is as extreme
+  last <- larger$first + nrow(larger$tails) - 2
+  counts <- counts[up_to[counts + 1] >= larger$first | from[counts + 1] <= last]
+  if (length(counts) == 0L) {
+    return(list(value = 0, rate = rates[1L]))
+  }
   inside <- larger$tails[row(up_to[counts + 1] + 1), , drop = FALSE]
   if (any(from[counts + 1] <= larger$n)) {
     inside <- inside + 1 - larger$tails[row(from[counts + 1]), , drop = FALSE]

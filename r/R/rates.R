@@ -619,7 +619,8 @@ compare_pair <- function(
   critical,
   threshold,
   level,
-  everybody = NULL
+  everybody = NULL,
+  one_sided = FALSE
 ) {
   planned <- planned_pair(
     metric,
@@ -631,7 +632,8 @@ compare_pair <- function(
     critical,
     threshold,
     level,
-    everybody
+    everybody,
+    one_sided
   )
   rows_of_pairs(list(planned))[[1L]]
 }
@@ -653,7 +655,8 @@ planned_pair <- function(
   critical,
   threshold,
   level,
-  everybody = NULL
+  everybody = NULL,
+  one_sided = FALSE
 ) {
   table_df <- metric$df
   metric <- metric_of_pair(metric, i, j)
@@ -706,15 +709,15 @@ planned_pair <- function(
     # of exact tests, which compare with all others
     fair_of_others <- scale$null(fair)
     # a critical value is a level: that of both sides, or of one
-    two_sided <- function(value, near = NULL) {
+    both_sides <- function(value, near = NULL) {
       interval_searches(cells, contrast, 2 * stats::pt(-value, df), near)
     }
-    one_sided <- function(value, near = NULL) {
+    one_side <- function(value, near = NULL) {
       one_sided_searches(cells, contrast, fair_of_others[1L], stats::pt(-value, df), near)
     }
     searches <- c(
-      two_sided(critical$two_sided$value),
-      one_sided(critical$one_sided$value),
+      both_sides(critical$two_sided$value),
+      if (one_sided) one_side(critical$one_sided$value),
       evidence_searches(cells, contrast, fair_of_others, shows),
       if (fair[1L] == fair[2L]) interval_searches(cells, contrast, 1 - level)
     )
@@ -727,8 +730,10 @@ planned_pair <- function(
       limits <- function(value, near) exact_limits(searches_at(value, near))
       ends_with_error(limits, critical, scale$value)
     }
-    out[ends] <- ends_at(critical$two_sided, two_sided)
-    out[paste0("side_", ends)] <- ends_at(critical$one_sided, one_sided)
+    out[ends] <- ends_at(critical$two_sided, both_sides)
+    if (one_sided) {
+      out[paste0("side_", ends)] <- ends_at(critical$one_sided, one_side)
+    }
     if (exact) {
       shows <- exact_evidence(cells, contrast, fair_of_others, shows)
       limits <- scale$value(shows$limits)
@@ -763,7 +768,8 @@ planned_pair <- function(
 
 # Every comparison of a report's result. metrics: names; which: the metric of each comparison;
 # first, second: its groups; family_first, family_second: the pairs whose intervals hold at once;
-# pvalues: one- or two-sided ones (sides), whose values over these pairs are asked for as p_joint.
+# pvalues: one- or two-sided ones (sides), whose values over these pairs are asked for as p_joint;
+# one_sided: whether one-sided intervals are asked for.
 crosscheck_comparisons <- function(
   totals,
   rows,
@@ -785,7 +791,8 @@ crosscheck_comparisons <- function(
   pvalues = NULL,
   sides = 2,
   squares = NULL,
-  comparisons = "reference"
+  comparisons = "reference",
+  one_sided = TRUE
 ) {
   if (!is.null(scatter) && !clustered) {
     squares <- matrix(diag(scatter), nrow(totals), byrow = TRUE)
@@ -838,7 +845,8 @@ crosscheck_comparisons <- function(
       critical,
       threshold,
       level,
-      everybody[[which[k]]]
+      everybody[[which[k]]],
+      one_sided
     )
   }))
   as_columns(lapply(seq_along(first), function(k) {
