@@ -10,7 +10,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from fairstats.ground.errors import InputError, MissingDependencyError, ResultAt
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import decode, encode, serialisable
-from fairstats.ground.verdict import Procedure, Ruling
+from fairstats.ground.verdict import Procedure, Ruling, with_fields
 
 #: The columns that every `to_frame()` begins with.
 TIDY_COLUMNS = (
@@ -265,7 +265,7 @@ class Comparison:
         """
         if pvalue_adjusted is None:
             pvalue_adjusted = self.pvalue_adjusted
-        return replace(
+        return with_fields(
             self,
             pvalue_adjusted=pvalue_adjusted,
             verdict=ruling.verdict,

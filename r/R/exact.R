@@ -38,33 +38,66 @@ p_of <- function(answers) vapply(answers, `[[`, 0, "p")
 
 # For each null value the p-value of an alternative; with it `from` and `up_to`, the counts of the
 # larger group that are as extreme beside each count of the smaller one, and the larger group's rate
-# where their probability is largest. Null values are asked together: R takes as long for one.
+# where their probability is largest.
 exact_answers <- function(table, contrast, nulls, alternative) {
   memory <- exact_memory(table, contrast)
-  keys <- sprintf("%a %s", nulls, alternative)
-  known <- vapply(keys, function(key) is.list(memory$answers[[key]]), NA)
-  new <- which(!known & !duplicated(keys))
+  find_answers(list(list(memory = memory, nulls = nulls, alternative = alternative)))
+  unname(mget(answer_keys(nulls, alternative), envir = memory$answers))
+}
+
+answer_keys <- function(nulls, alternative) sprintf("%a %s", nulls, alternative)
+
+# Fewest rows of questions that are answered at once: R takes as long for one row as for a thousand.
+ROWS_AT_ONCE <- 2e5
+
+# Answers questions into the memories of their tables: many at once, of several tables. `asked`: of
+# each its memory, null values and alternative; all of one contrast.
+find_answers <- function(asked) {
+  memories <- list()
+  nulls <- numeric()
+  alternatives <- character()
+  keys <- character()
+  whole_keys <- character()
+  for (one in asked) {
+    own_keys <- answer_keys(one$nulls, one$alternative)
+    known <- vapply(own_keys, exists, NA, envir = one$memory$answers, inherits = FALSE)
+    if (all(known)) {
+      next
+    }
+    new <- own_keys[!known]
+    memories <- c(memories, rep(list(one$memory), length(new)))
+    nulls <- c(nulls, one$nulls[!known])
+    alternatives <- c(alternatives, rep(one$alternative, length(new)))
+    keys <- c(keys, new)
+    whole_keys <- c(whole_keys, paste(one$memory$key, new))
+  }
+  new <- which(!duplicated(whole_keys))
+  if (length(new) == 0L) {
+    return(invisible())
+  }
+  contrast <- memories[[1L]]$contrast
   outside <- !is_inner_null(contrast, nulls[new])
-  for (key in keys[new[outside]]) {
-    memory$answers[[key]] <- list(p = 1)
+  for (at in new[outside]) {
+    assign(keys[at], list(p = 1), memories[[at]]$answers)
   }
   new <- new[!outside]
-  # of two equal groups the one that the null says to have the larger rate is the larger one
-  swaps <- is_larger(table, contrast, nulls[new])
-  for (swap in unique(swaps)) {
-    own <- new[swaps == swap]
-    found <- computed_answers(memory, table, contrast, nulls[own], alternative, swap)
-    for (k in seq_along(own)) {
-      memory$answers[[keys[own[k]]]] <- found[[k]]
+  tables <- vapply(memories[new], `[[`, numeric(4L), "table")
+  rows_before <- cumsum(pmin(tables[2L, ], tables[4L, ]) + 1)
+  for (own in split(seq_along(new), rows_before %/% ROWS_AT_ONCE)) {
+    at <- new[own]
+    # of two equal groups the one that the null says to have the larger rate is the larger one
+    swaps <- is_larger(tables[, own, drop = FALSE], contrast, nulls[at])
+    found <- computed_answers(memories[at], contrast, nulls[at], alternatives[at], swaps)
+    for (k in seq_along(at)) {
+      assign(keys[at[k]], found[[k]], memories[[at[k]]]$answers)
     }
   }
-  other <- other_form(table)
   for (at in new[nulls[new] == value_of_equality(contrast)]) {
-    if (alternative == "two-sided" && !is.null(other)) {
-      memory$answers[[keys[at]]]$p <- exact_equality_alone(other)
+    other <- other_form(memories[[at]]$table)
+    if (alternatives[at] == "two-sided" && !is.null(other)) {
+      memories[[at]]$answers[[keys[at]]]$p <- exact_equality_alone(other)
     }
   }
-  unname(mget(keys, envir = memory$answers))
 }
 
 value_of_equality <- function(contrast) if (contrast == "difference") 0 else 1
@@ -85,156 +118,192 @@ other_form <- function(table) {
 
 # p-value of equal rates of a table of which nothing is remembered.
 exact_equality_alone <- function(table) {
-  memory <- new.env(parent = emptyenv())
-  memory$guesses <- list()
-  memory$larger <- list()
-  swap <- is_larger(table, "difference", 0)
-  found <- computed_answers(memory, table, "difference", 0, "two-sided", swap)
-  found[[1L]]$p
+  memory <- new_memory(table, "difference", "")
+  swap <- is_larger(cbind(table), "difference", 0)
+  computed_answers(list(memory), "difference", 0, "two-sided", swap)[[1L]]$p
 }
 
-# Whether the group, and not the reference, is the larger one.
-is_larger <- function(table, contrast, nulls) {
-  if (table[2L] != table[4L]) {
-    return(rep(table[2L] > table[4L], length(nulls)))
-  }
+# Whether the group, and not the reference, is the larger one; tables: a column each.
+is_larger <- function(tables, contrast, nulls) {
   turned <- if (contrast == "difference") -nulls else 1 / nulls
-  table[1L] > table[3L] | (table[1L] == table[3L] & nulls < turned)
+  more <- tables[1L, ] > tables[3L, ] | (tables[1L, ] == tables[3L, ] & nulls < turned)
+  ifelse(tables[2L, ] == tables[4L, ], more, tables[2L, ] > tables[4L, ])
 }
 
-# What is known of the last table: answers, and what does not depend on the null value.
+new_memory <- function(table, contrast, key) {
+  memory <- new.env(parent = emptyenv())
+  memory$table <- table
+  memory$contrast <- contrast
+  memory$key <- key
+  memory$answers <- new.env(parent = emptyenv())
+  memory$limits <- new.env(parent = emptyenv())
+  memory$guesses <- list()
+  memory
+}
+
+# Counts of the smaller groups of all tables that are remembered: about 50 MB of answers.
+MOST_REMEMBERED <- 20000
+
+# What is known of a table: answers, limits, and what does not depend on the null value. Tables are
+# remembered until there are too many of them; then all are forgotten.
 exact_memory <- local({
-  last <- NULL
+  known <- new.env(parent = emptyenv())
+  remembered <- 0
   function(table, contrast) {
-    key <- paste(c(format(table, digits = 17L), contrast), collapse = " ")
-    if (is.null(last) || last$key != key) {
-      last <<- new.env(parent = emptyenv())
-      last$key <- key
-      last$answers <- new.env(parent = emptyenv())
-      last$guesses <- list()
-      last$larger <- list()
+    key <- paste(c(sprintf("%a", table), contrast), collapse = " ")
+    memory <- known[[key]]
+    if (is.null(memory)) {
+      counts <- min(table[c(2L, 4L)]) + 1
+      if (remembered + counts > MOST_REMEMBERED) {
+        known <<- new.env(parent = emptyenv())
+        remembered <<- 0
+      }
+      remembered <<- remembered + counts
+      memory <- new_memory(as.numeric(table), contrast, key)
+      assign(key, memory, known)
     }
-    last
+    memory
   }
 })
 
-computed_answers <- function(memory, table, contrast, nulls, alternative, swap) {
-  k0 <- table[1L]
-  n0 <- table[2L]
-  k1 <- table[3L]
-  n1 <- table[4L]
+# The answers of questions, one after the other: of each the memory of its table, a null value, an
+# alternative, and whether the group is the larger one.
+computed_answers <- function(memories, contrast, nulls, alternatives, swap) {
+  tables <- vapply(memories, `[[`, numeric(4L), "table")
+  k0 <- tables[1L, ]
+  n0 <- tables[2L, ]
+  k1 <- tables[3L, ]
+  n1 <- tables[4L, ]
   observed <- score_z(k0, n0, k1, n1, contrast, nulls, FALSE)
   slack <- ifelse(is.finite(observed), TIE * pmax.int(1, abs(observed)), 0)
   # z rises with the count of the group and falls with that of the reference: for each count of the
   # smaller group the extreme counts of the other are a run from one end
-  few <- if (swap) n1 else n0
-  many <- if (swap) n0 else n1
-  beside <- if (swap) k0 else k1
-  itself <- 1 + if (swap) k1 else k0
-  larger <- larger_group(memory, beside, many, swap)
-  nuisance <- lapply(nulls, function(null) nuisance_rates(larger, few, contrast, null, swap))
-  # rows: counts of the smaller group that are not all but impossible, of one null value after the
-  # other; of the others nothing is asked
-  counts <- unlist(lapply(nuisance, `[[`, "counts"))
-  owner <- rep(seq_along(nulls), lengths(lapply(nuisance, `[[`, "counts")))
-  place <- cbind(counts + 1, owner)
-  null_of <- nulls[owner]
-  z <- function(rows, of_many) {
-    if (swap) {
-      score_z(of_many, n0, counts[rows], n1, contrast, null_of[rows], FALSE)
-    } else {
-      score_z(counts[rows], n0, of_many, n1, contrast, null_of[rows], FALSE)
-    }
+  few <- ifelse(swap, n1, n0)
+  many <- ifelse(swap, n0, n1)
+  beside <- ifelse(swap, k0, k1)
+  itself <- ifelse(swap, k1, k0)
+  larger <- vector("list", length(nulls))
+  nuisance <- larger
+  for (k in seq_along(nulls)) {
+    larger[[k]] <- larger_group(beside[k], many[k])
+    nuisance[[k]] <- nuisance_rates(larger[[k]], few[k], contrast, nulls[k], swap[k])
   }
-  estimate <- contrast_of_rates(k0 / n0, k1 / n1, contrast)
+  # sides: 1 of what is as small as observed, -1 of what is as large; a test of both sides has both
+  sides <- list(less = 1, greater = -1, `two-sided` = c(1, -1))[alternatives]
+  of <- rep(seq_along(nulls), lengths(sides))
+  side <- unlist(sides, use.names = FALSE)
+  two_sided <- alternatives[of] == "two-sided"
+  limit <- slack[of] + ifelse(two_sided, -abs(observed[of]), side * observed[of])
+  # the larger group's counts beyond the limit: up to a count, or from one on
+  is_up_to <- swap[of] == (side > 0)
+  counts <- lapply(nuisance, `[[`, "counts")
   # the first guesses: tables whose contrast is the observed one, or as far on the null's other side
-  first <- function(excess, name, side) {
-    key <- paste(name, alternative, swap)
-    curves <- memory$guesses[[key]]
-    alike <- rep(estimate, length(nulls))
-    if (alternative == "two-sided") {
-      mirrored <- if (contrast == "difference") 2 * nulls - estimate else nulls^2 / estimate
-      alike <- ifelse(side * observed > 0, mirrored, alike)
-    }
-    alike <- ifelse(is_inner_null(contrast, alike), alike, nulls)
-    rates <- other_rate(counts / few, contrast, alike[owner], !swap)
-    guess <- round(many * within_ends(rates, 0, 1))
-    found <- first_count(excess, guessed_counts(curves, null_of, counts + 1, guess), many)
-    rows <- matrix(NA_real_, few + 1, length(nulls))
-    rows[place] <- found
-    memory$guesses[[key]] <- list(
-      nulls = c(curves$nulls, nulls),
-      counts = cbind(curves$counts, rows)
+  alike <- contrast_of_rates(k0 / n0, k1 / n1, contrast)[of]
+  mirrored <- if (contrast == "difference") 2 * nulls[of] - alike else nulls[of]^2 / alike
+  alike <- ifelse(two_sided & side * observed[of] > 0, mirrored, alike)
+  alike <- ifelse(is_inner_null(contrast, alike), alike, nulls[of])
+  # rows: counts of the smaller group that are not all but impossible, of one side of a question after
+  # the other; of the others nothing is asked
+  part <- rep(seq_along(of), lengths(counts)[of])
+  question <- of[part]
+  in_few <- unlist(counts[of])
+  in_smaller <- in_few / few[question]
+  turned <- swap[question]
+  rates <- ifelse(
+    turned,
+    other_rate(in_smaller, contrast, alike[part], FALSE),
+    other_rate(in_smaller, contrast, alike[part], TRUE)
+  )
+  guess <- round(many[question] * within_ends(rates, 0, 1))
+  names_of_guesses <- paste(ifelse(is_up_to, "up_to", "from"), alternatives[of], swap[of])
+  rows_of_part <- split(seq_along(part), part)
+  for (k in seq_along(of)) {
+    curves <- memories[[of[k]]]$guesses[[names_of_guesses[k]]]
+    rows <- rows_of_part[[k]]
+    guess[rows] <- guessed_counts(curves, nulls[of[k]], in_few[rows] + 1, guess[rows])
+  }
+  # beyond the limit by any amount: the smallest number stands for none
+  sign_of_excess <- ifelse(is_up_to, 1, -1)[part]
+  allowance <- ifelse(is_up_to, .Machine$double.xmin, 0)[part]
+  side_of_row <- side[part]
+  limit_of_row <- limit[part]
+  excess <- function(rows, of_many) {
+    own <- question[rows]
+    of_few <- in_few[rows]
+    of_group <- of_few + turned[rows] * (of_many - of_few)
+    of_reference <- of_few + of_many - of_group
+    z <- score_z(of_group, n0[own], of_reference, n1[own], contrast, nulls[own], FALSE)
+    sign_of_excess[rows] * (side_of_row[rows] * z - limit_of_row[rows]) - allowance[rows]
+  }
+  first <- first_count(excess, guess, many[question])
+  up_to <- lapply(few, function(n) rep(-1, n + 1))
+  from <- Map(function(n, most) rep(most + 1, n + 1), few, many)
+  for (k in seq_along(of)) {
+    own <- of[k]
+    found <- first[rows_of_part[[k]]]
+    memory <- memories[[own]]
+    name <- names_of_guesses[k]
+    known <- memory$guesses[[name]]
+    curve <- rep(NA_real_, few[own] + 1)
+    curve[counts[[own]] + 1] <- found
+    memory$guesses[[name]] <- list(
+      nulls = c(known$nulls, nulls[own]),
+      counts = c(known$counts, list(curve))
     )
-    found
-  }
-  # the larger group's counts with z as small as observed, and as large: up to a count, or from one
-  # on
-  own_row <- cbind(itself, seq_along(nulls))
-  up_to <- matrix(-1, few + 1, length(nulls))
-  from <- matrix(many + 1, few + 1, length(nulls))
-  for (side in c(1, -1)[c(alternative != "greater", alternative != "less")]) {
-    limit <- slack + if (alternative == "two-sided") -abs(observed) else side * observed
     # the observed table is as extreme as itself, also where rounding decides
-    is_own <- own_row[side * observed <= limit, , drop = FALSE]
-    if (swap == (side > 0)) {
-      # beyond the limit by any amount: the smallest number stands for none
-      beyond <- function(rows, of_many) {
-        side * z(rows, of_many) - limit[owner[rows]] - .Machine$double.xmin
-      }
-      up_to[place] <- first(beyond, "up_to", side) - 1
-      up_to[is_own] <- pmax.int(up_to[is_own], beside)
+    is_own <- side[k] * observed[own] <= limit[k]
+    at <- itself[own] + 1
+    if (is_up_to[k]) {
+      up_to[[own]][counts[[own]] + 1] <- found - 1
+      if (is_own) up_to[[own]][at] <- max(up_to[[own]][at], beside[own])
     } else {
-      within <- function(rows, of_many) limit[owner[rows]] - side * z(rows, of_many)
-      from[place] <- first(within, "from", side)
-      from[is_own] <- pmin.int(from[is_own], beside)
+      from[[own]][counts[[own]] + 1] <- found
+      if (is_own) from[[own]][at] <- min(from[[own]][at], beside[own])
     }
   }
-  if (alternative == "two-sided") {
-    up_to[, abs(observed) <= slack] <- many
+  for (k in which(alternatives == "two-sided" & abs(observed) <= slack)) {
+    up_to[[k]][] <- many[k]
   }
   lapply(seq_along(nulls), function(k) {
-    best <- largest_probability(larger, nuisance[[k]], few, up_to[, k], from[, k])
+    best <- largest_probability(larger[[k]], nuisance[[k]], few[k], up_to[[k]], from[[k]])
     list(
       p = min(best$value + EXACT_GAMMA, 1),
       null = nulls[k],
-      swap = swap,
-      up_to = up_to[, k],
-      from = from[, k],
+      swap = swap[k],
+      up_to = up_to[[k]],
+      from = from[[k]],
       rate = best$rate
     )
   })
 }
 
-# Guesses at the counts of these rows at their null values, on the line through what was found at the
-# two nearest null values (columns of `curves`); `otherwise` where the row was not asked there.
-guessed_counts <- function(curves, nulls, rows, otherwise) {
-  for (null in if (length(curves)) unique(nulls)) {
-    own <- which(nulls == null)
-    nearest <- order(abs(curves$nulls - null))
-    line <- curves$counts[rows[own], nearest[1L]]
-    if (length(nearest) > 1L) {
-      share <- (null - curves$nulls[nearest[1L]]) / diff(curves$nulls[nearest[1:2]])
-      second <- curves$counts[rows[own], nearest[2L]]
-      second[is.na(second)] <- line[is.na(second)]
-      line <- round(line + within_ends(share, -2, 2) * (second - line))
-    }
-    known <- !is.na(line)
-    otherwise[own[known]] <- line[known]
+# Guesses at the counts of these rows at a null value, on the line through what was found at the two
+# nearest null values; `otherwise` where the row was not asked there.
+guessed_counts <- function(curves, null, rows, otherwise) {
+  if (is.null(curves)) {
+    return(otherwise)
   }
-  otherwise
+  nearest <- order(abs(curves$nulls - null))
+  line <- curves$counts[[nearest[1L]]][rows]
+  if (length(nearest) > 1L) {
+    share <- (null - curves$nulls[nearest[1L]]) / diff(curves$nulls[nearest[1:2]])
+    second <- curves$counts[[nearest[2L]]][rows]
+    second[is.na(second)] <- line[is.na(second)]
+    line <- round(line + within_ends(share, -2, 2) * (second - line))
+  }
+  ifelse(is.na(line), otherwise, line)
 }
 
 # After so many steps by the slope every second one is a halving.
 STEPS_BY_SLOPE <- 3
 
-# For each row the first count from 0 to n at which `excess(rows, counts)`, which rises with the
+# For each row the first count from 0 to its n at which `excess(rows, counts)`, which rises with the
 # count and all but straight, is not negative; n + 1 where it always is. A count and the one before
 # it are asked at once, which ends the search of a row where the first is the answer, and gives the
 # slope where it is not.
 first_count <- function(excess, guess, n) {
   low <- rep(-1, length(guess))
-  high <- rep(n + 1, length(guess))
+  high <- n + 1
   open <- seq_along(guess)
   ask <- guess
   step <- 0
@@ -292,13 +361,31 @@ other_rate <- function(q, contrast, null, swap) {
   if (swap) q - null else q + null
 }
 
+# Numbers of larger groups that are remembered: 16 MB.
+MOST_TAILS <- 2e6
+
 # Of the larger group: rates of its Clopper-Pearson interval on the angular scale, and P(X < first +
 # t) at them.
-larger_group <- function(memory, k, n, swap) {
-  key <- paste(swap)
-  if (!is.null(memory$larger[[key]])) {
-    return(memory$larger[[key]])
+larger_group <- local({
+  known <- new.env(parent = emptyenv())
+  remembered <- 0
+  function(k, n) {
+    key <- sprintf("%a %a", k, n)
+    larger <- known[[key]]
+    if (is.null(larger)) {
+      larger <- tails_of_group(k, n)
+      if (remembered + length(larger$tails) > MOST_TAILS) {
+        known <<- new.env(parent = emptyenv())
+        remembered <<- 0
+      }
+      remembered <<- remembered + length(larger$tails)
+      assign(key, larger, known)
+    }
+    larger
   }
+})
+
+tails_of_group <- function(k, n) {
   ends <- asin(sqrt(clopper_pearson(k, n, EXACT_GAMMA)))
   points <- max(ceiling(2 * sqrt(n) * diff(ends) / RATE_SPACING), FEWEST_RATES - 1) + 1
   rates <- sin(seq(ends[1L], ends[2L], length.out = points))^2
@@ -306,8 +393,7 @@ larger_group <- function(memory, k, n, swap) {
   first <- floor(n * sin(max(ends[1L] - reach, 0))^2)
   last <- ceiling(n * sin(min(ends[2L] + reach, pi / 2))^2)
   tails <- rbind(0, outer(first:last, rates, function(count, rate) stats::pbinom(count, n, rate)))
-  memory$larger[[key]] <- list(n = n, ends = ends, rates = rates, first = first, tails = tails)
-  memory$larger[[key]]
+  list(n = n, ends = ends, rates = rates, first = first, tails = tails)
 }
 
 # The rates that the null hypothesis allows: of the larger group (`rates`, on its own grid or on a
@@ -364,6 +450,12 @@ largest_probability <- function(larger, nuisance, few, up_to, from) {
     return(list(value = value, rate = rates))
   }
   row <- function(count) within_ends(count - larger$first, 0, nrow(larger$tails) - 1) + 1
+  # beside many counts of the smaller group no count is as extreme
+  last <- larger$first + nrow(larger$tails) - 2
+  counts <- counts[up_to[counts + 1] >= larger$first | from[counts + 1] <= last]
+  if (length(counts) == 0L) {
+    return(list(value = 0, rate = rates[1L]))
+  }
   inside <- larger$tails[row(up_to[counts + 1] + 1), , drop = FALSE]
   if (any(from[counts + 1] <= larger$n)) {
     inside <- inside + 1 - larger$tails[row(from[counts + 1]), , drop = FALSE]
@@ -465,7 +557,7 @@ smallest_expected <- function(cells) {
 
 # p-values and one-sided limits of a verdict by exact tests, at the level and the width that the
 # score has given.
-exact_evidence <- function(cells, contrast, fair, shows, limits) {
+exact_evidence <- function(cells, contrast, fair, shows) {
   n <- round(cells)
   p <- function(nulls, alternative) {
     exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, nulls, alternative)
@@ -479,8 +571,12 @@ exact_evidence <- function(cells, contrast, fair, shows, limits) {
     p_below = tail(max(less)),
     p_above = tail(max(greater)),
     p_inside = max(tail(greater[1L]), tail(less[2L])),
-    limits = exact_one_sided(n, contrast, fair, stats::pnorm(-shows$critical))
+    limits = exact_limits(evidence_searches(cells, contrast, fair, shows))
   )
+}
+
+evidence_searches <- function(cells, contrast, fair, shows) {
+  one_sided_searches(round(cells), contrast, fair, stats::pnorm(-shows$critical))
 }
 
 # p-value of equal rates by the exact test.
@@ -499,21 +595,29 @@ exact_equality <- function(cells, contrast) {
 # One-sided limits, each with this error; anchors: null values on the side of which each limit lies
 # as their own p-values say; `near`: the limits of nearly the same error, from which it is asked only
 # how far these lie.
-exact_one_sided <- function(cells, contrast, anchors, error, near = NULL) {
-  c(
-    exact_limit(cells, contrast, "greater", -1, error, anchors, near[1L]),
-    exact_limit(cells, contrast, "less", 1, error, anchors, near[2L])
+one_sided_searches <- function(cells, contrast, anchors, error, near = NULL) {
+  list(
+    limit_search(cells, contrast, "greater", -1, error, anchors, near[1L]),
+    limit_search(cells, contrast, "less", 1, error, anchors, near[2L])
   )
+}
+
+exact_one_sided <- function(cells, contrast, anchors, error, near = NULL) {
+  exact_limits(one_sided_searches(cells, contrast, anchors, error, near))
 }
 
 # Two-sided interval: what the two-sided exact test does not reject, around the estimate; of
 # equality it says what the test says.
-exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95, near = NULL) {
+interval_searches <- function(cells, contrast, error, near = NULL) {
   equal <- value_of_equality(contrast)
-  limit <- function(side, near) {
-    exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal, near)
-  }
-  c(limit(-1, near[1L]), limit(1, near[2L]))
+  list(
+    limit_search(cells, contrast, "two-sided", -1, error, equal, near[1L]),
+    limit_search(cells, contrast, "two-sided", 1, error, equal, near[2L])
+  )
+}
+
+exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
+  exact_limits(interval_searches(c(k0, n0, k1, n1), contrast, 1 - level))
 }
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a
@@ -536,6 +640,21 @@ NEAR_ENOUGH <- 0.25
 # Less is no jump: so rare tables may be passed over at one of two null values.
 LEAST_JUMP <- 1e-11
 
+# Limits of several searches, all of one contrast: what they ask at each step is answered at once.
+exact_limits <- function(searches) {
+  open <- Filter(function(search) is.null(search$limit), searches)
+  while (length(open)) {
+    find_answers(lapply(open, function(search) {
+      list(memory = search$memory, nulls = search$asked(), alternative = search$alternative)
+    }))
+    for (search in open) {
+      search$advance()
+    }
+    open <- Filter(function(search) is.null(search$limit), open)
+  }
+  vapply(searches, `[[`, 0, "limit")
+}
+
 # The limit on a side (1: upper) that lies between a null value that the test keeps and one that it
 # rejects. p jumps at null values where another table comes to be as extreme as the observed one,
 # and is smooth between them. So the limit is bracketed by secants on qnorm(p); then both sides of
@@ -547,21 +666,39 @@ LEAST_JUMP <- 1e-11
 # `near`: the limit of an error that is nearly this one, where only the distance from it is asked
 # for. The search then begins beside it, ends when the distance is known within a quarter, and gives
 # the end of the bracket that is nearer to it, so that the distance is never made larger.
-exact_limit <- function(table, contrast, alternative, side, error, anchors, near = NULL) {
+# What comes back is a step of the search: `asked()`, the null values whose answers it waits for, and
+# `advance()`, to be called when they are known, until there is a `limit`.
+limit_search <- function(table, contrast, alternative, side, error, anchors, near = NULL) {
+  memory <- exact_memory(table, contrast)
+  search <- new.env(parent = emptyenv())
+  search$memory <- memory
+  search$alternative <- alternative
+  search$limit <- NULL
+  anchors <- unique(anchors)
+  key <- paste(c(alternative, side, sprintf("%a", c(error, anchors))), collapse = " ")
+  if (is.null(near)) {
+    search$limit <- memory$limits[[key]]
+  }
+  if (!is.null(search$limit)) {
+    return(search)
+  }
+  end_with <- function(limit) {
+    search$limit <- limit
+    if (is.null(near)) {
+      assign(key, limit, memory$limits)
+    }
+  }
   ratio <- contrast != "difference"
   outermost <- if (ratio) (if (side > 0) Inf else 0) else side
   if (is_unlimited(table, contrast, side)) {
-    return(outermost)
+    end_with(outermost)
+    return(search)
   }
   to <- if (ratio) log else function(x) 2 * atanh(pmax(-1 + 1e-15, pmin(1 - 1e-15, x)))
   back <- if (ratio) exp else function(x) tanh(x / 2)
-  anchors <- unique(anchors)
   null_at <- function(x) {
     exactly <- match(x, to(anchors))
     ifelse(is.na(exactly), back(x), anchors[exactly])
-  }
-  p_at <- function(x) {
-    p_of(exact_answers(table, contrast, null_at(x), alternative))
   }
   two_sided <- alternative == "two-sided"
   estimate <- estimate_on_scale(table, contrast, to)
@@ -578,7 +715,7 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors, near
   # which falls outwards
   probit <- function(p) stats::qnorm(pmin(pmax(p, 1e-12), 1 - 1e-6))
   points_at <- function(x) {
-    p <- p_at(side * x)
+    p <- p_of(exact_answers(table, contrast, null_at(side * x), alternative))
     excess <- probit(p) - probit(error)
     list(place = x, excess = ifelse(p < error, pmin(excess, -1e-15), pmax(excess, 0)))
   }
@@ -596,92 +733,111 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors, near
     places <- c(beside, pair_about(origin + outwards, 0.5 * abs(outwards)))
     places <- pmax(sort(unique(places)), innermost)
   }
-  # the anchors and the first places are asked together, and then remembered
-  p_at(c(to(anchors), side * places * LIMIT_STEP))
-  bracket <- bracket_of_anchors(
-    points_at(side * to(anchors)),
-    if (two_sided) side * estimate else -Inf
-  )
-  inner <- bracket$inner
-  outer <- bracket$outer
+  bracketed_by_anchors <- FALSE
+  inner <- NULL
+  outer <- NULL
   stride <- s
   width <- Inf
   slow <- 0
-  repeat {
+  # the first places are asked together with the anchors
+  search$asked <- function() {
+    asked <- side * places * LIMIT_STEP
+    null_at(if (bracketed_by_anchors) asked else c(to(anchors), asked))
+  }
+  search$advance <- function() {
+    if (!bracketed_by_anchors) {
+      from <- if (two_sided) side * estimate else -Inf
+      bracket <- bracket_of_anchors(points_at(side * to(anchors)), from)
+      inner <<- bracket$inner
+      outer <<- bracket$outer
+      bracketed_by_anchors <<- TRUE
+    }
     points <- points_at(places * LIMIT_STEP)
+    narrow(points)
+    if (is.null(inner) || is.null(outer)) {
+      go_beyond(points)
+    } else {
+      go_within()
+    }
+    places <<- sort(unique(places))
+    if (is.null(search$limit) && min(abs(places)) * LIMIT_STEP >= LIMIT_SPAN) {
+      end_with(outermost)
+    }
+  }
+  narrow <- function(points) {
     within <- (if (is.null(inner)) TRUE else points$place > inner$place) &
       (if (is.null(outer)) TRUE else points$place < outer$place)
     for (row in rev(which(rep_len(within, length(places))))) {
       if (points$excess[row] >= 0) {
-        inner <- point_of(points, row)
+        inner <<- point_of(points, row)
         break
       }
-      outer <- point_of(points, row)
+      outer <<- point_of(points, row)
     }
-    if (!is.null(inner) && !is.null(outer)) {
-      first <- floor(inner$place / LIMIT_STEP) + 1
-      last <- ceiling(outer$place / LIMIT_STEP) - 1
-      if (first > last) {
-        return(back(side * (inner$place + outer$place) / 2))
-      }
-      from_origin <- c(inner$place, outer$place) - origin
-      if (is.finite(origin) && prod(sign(from_origin)) > 0) {
-        nearest <- which.min(abs(from_origin))
-        if (abs(diff(from_origin)) <= NEAR_ENOUGH * abs(from_origin[nearest])) {
-          return(back(side * (origin + from_origin[nearest])))
-        }
-      }
-      slow <- if (outer$place - inner$place > 0.5 * width) slow + 1 else 0
-      width <- outer$place - inner$place
-      if (last - first < FEW_STEPS) {
-        places <- first:last
-      } else if (slow > 1) {
-        places <- first + floor((last - first) * 1:7 / 8)
-      } else {
-        jumps <- NULL
-        if (width < 0.5 * s) {
-          ends <- null_at(side * c(inner$place, outer$place))
-          jumps <- side * jumps_of_p(table, contrast, alternative, ends, to, back)
-        }
-        places <- if (length(jumps)) {
-          c(floor(jumps / LIMIT_STEP), floor(jumps / LIMIT_STEP) + 1)
-        } else {
-          share <- inner$excess / max(inner$excess - outer$excess, 1e-300)
-          root <- inner$place + min(max(share, 0.02), 0.98) * width
-          doubt <- max(0.5 * LIMIT_STEP, 0.1 * width * min(width / s, 1))
-          c(floor((root - doubt) / LIMIT_STEP), ceiling((root + doubt) / LIMIT_STEP))
-        }
-      }
-      places <- pmin(pmax(places, first), last)
-    } else {
-      nearest <- point_of(points, which.min(abs(points$excess)))
-      slope <- -1 / s
-      if (length(points$place) > 1) {
-        secant <- diff(range_of_ends(points$excess)) / diff(range_of_ends(points$place))
-        slope <- min(max(secant, -4 / s), -0.25 / s)
-      }
-      ahead <- -nearest$excess / slope
-      places <- pair_about(nearest$place + ahead, 0.2 * abs(ahead) + OFF_BY_JUMPS * s)
-      if (!is.null(inner)) {
-        # what lies within an anchor that is kept says nothing: p may go back and forth over the
-        # error there
-        first <- floor(inner$place / LIMIT_STEP) + 1
-        places[2L] <- max(places[2L], floor((inner$place + stride) / LIMIT_STEP), first)
-        places <- pmax(places, first)
-      } else if (!is.null(outer)) {
-        last <- ceiling(outer$place / LIMIT_STEP) - 1
-        if (last < innermost) {
-          return(back(side * outer$place))
-        }
-        places[1L] <- min(places[1L], ceiling((outer$place - stride) / LIMIT_STEP), last)
-        places <- pmin(places, last)
-      }
-      stride <- 2 * stride
-      places <- pmax(places, innermost)
-    }
-    places <- sort(unique(places))
-    if (min(abs(places)) * LIMIT_STEP >= LIMIT_SPAN) return(outermost)
   }
+  go_within <- function() {
+    first <- floor(inner$place / LIMIT_STEP) + 1
+    last <- ceiling(outer$place / LIMIT_STEP) - 1
+    if (first > last) {
+      return(end_with(back(side * (inner$place + outer$place) / 2)))
+    }
+    from_origin <- c(inner$place, outer$place) - origin
+    if (is.finite(origin) && prod(sign(from_origin)) > 0) {
+      nearest <- which.min(abs(from_origin))
+      if (abs(diff(from_origin)) <= NEAR_ENOUGH * abs(from_origin[nearest])) {
+        return(end_with(back(side * (origin + from_origin[nearest]))))
+      }
+    }
+    slow <<- if (outer$place - inner$place > 0.5 * width) slow + 1 else 0
+    width <<- outer$place - inner$place
+    if (last - first < FEW_STEPS) {
+      asked <- first:last
+    } else if (slow > 1) {
+      asked <- first + floor((last - first) * 1:7 / 8)
+    } else {
+      jumps <- NULL
+      if (width < 0.5 * s) {
+        ends <- null_at(side * c(inner$place, outer$place))
+        jumps <- side * jumps_of_p(table, contrast, alternative, ends, to, back)
+      }
+      asked <- if (length(jumps)) {
+        c(floor(jumps / LIMIT_STEP), floor(jumps / LIMIT_STEP) + 1)
+      } else {
+        share <- inner$excess / max(inner$excess - outer$excess, 1e-300)
+        root <- inner$place + min(max(share, 0.02), 0.98) * width
+        doubt <- max(0.5 * LIMIT_STEP, 0.1 * width * min(width / s, 1))
+        c(floor((root - doubt) / LIMIT_STEP), ceiling((root + doubt) / LIMIT_STEP))
+      }
+    }
+    places <<- pmin(pmax(asked, first), last)
+  }
+  go_beyond <- function(points) {
+    nearest <- point_of(points, which.min(abs(points$excess)))
+    slope <- -1 / s
+    if (length(points$place) > 1) {
+      secant <- diff(range_of_ends(points$excess)) / diff(range_of_ends(points$place))
+      slope <- min(max(secant, -4 / s), -0.25 / s)
+    }
+    ahead <- -nearest$excess / slope
+    asked <- pair_about(nearest$place + ahead, 0.2 * abs(ahead) + OFF_BY_JUMPS * s)
+    if (!is.null(inner)) {
+      # what lies within an anchor that is kept says nothing: p may go back and forth over the
+      # error there
+      first <- floor(inner$place / LIMIT_STEP) + 1
+      asked[2L] <- max(asked[2L], floor((inner$place + stride) / LIMIT_STEP), first)
+      asked <- pmax(asked, first)
+    } else if (!is.null(outer)) {
+      last <- ceiling(outer$place / LIMIT_STEP) - 1
+      if (last < innermost) {
+        return(end_with(back(side * outer$place)))
+      }
+      asked[1L] <- min(asked[1L], ceiling((outer$place - stride) / LIMIT_STEP), last)
+      asked <- pmin(asked, last)
+    }
+    stride <<- 2 * stride
+    places <<- pmax(asked, innermost)
+  }
+  search
 }
 
 point_of <- function(points, row) list(place = points$place[row], excess = points$excess[row])
@@ -720,20 +876,9 @@ estimate_on_scale <- function(table, contrast, to) {
 # Wald.
 about_limit <- function(table, contrast, side, error, two_sided, estimate, to, back) {
   critical <- stats::qnorm(if (two_sided) error / 2 else error, lower.tail = FALSE)
-  size <- table[c(2L, 4L)]
-  r <- (table[c(1L, 3L)] + 0.5) / (size + 1)
-  v <- r * (1 - r) / (size + 1)
-  if (contrast == "ratio") {
-    centre <- log(r[1L] / r[2L])
-    s <- sqrt(sum(v / r^2))
-  } else if (contrast == "odds_ratio") {
-    centre <- log(r[1L] / (1 - r[1L])) - log(r[2L] / (1 - r[2L]))
-    s <- sqrt(sum(v / (r * (1 - r))^2))
-  } else {
-    centre <- to(r[1L] - r[2L])
-    s <- sqrt(sum(v)) * 2 / (1 - (r[1L] - r[2L])^2)
-  }
-  wald <- list(start = centre + side * critical * s, error = s)
+  about <- wald_on_scale(table[1L], table[2L], table[3L], table[4L], contrast)
+  s <- about$error
+  wald <- list(start = about$centre + side * critical * s, error = s)
   if (critical <= 0.5 || contrast == "odds_ratio") {
     return(wald)
   }

@@ -174,13 +174,39 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
     -edge
   }
   at_end <- function(side) (if (side < 0) above else below) == 0
-  ends_by_score(centre, z, ratio, edge, from, at_end)
+  about <- wald_on_scale(k0, n0, k1, n1, contrast)
+  if (!ratio) {
+    # of the difference itself, not of its scale in searches
+    about$error <- about$error * (1 - tanh(about$centre / 2)^2) / 2
+    about$centre <- tanh(about$centre / 2)
+  }
+  ends_by_score(centre, z, ratio, edge, from, at_end, about)
+}
+
+# The contrast of two rates, half a success and half a failure more in each, and its standard error by
+# Wald: of log ratios, and of differences d as 2 atanh d.
+wald_on_scale <- function(k0, n0, k1, n1, contrast) {
+  r <- (c(k0, k1) + 0.5) / (c(n0, n1) + 1)
+  v <- r * (1 - r) / (c(n0, n1) + 1)
+  switch(
+    contrast,
+    ratio = list(centre = log(r[1L] / r[2L]), error = sqrt(sum(v / r^2))),
+    odds_ratio = list(
+      centre = log(r[1L] / (1 - r[1L])) - log(r[2L] / (1 - r[2L])),
+      error = sqrt(sum(v / (r * (1 - r))^2))
+    ),
+    list(
+      centre = 2 * atanh(r[1L] - r[2L]),
+      error = sqrt(sum(v)) * 2 / (1 - (r[1L] - r[2L])^2)
+    )
+  )
 }
 
 # An estimate with its statistic `z` of a null value, and the ends of its interval, where z is a
 # critical value. Ratios are searched on the log scale, up to `edge` on either side of the place
 # `from`; `at_end(side)`: whether the estimate is the end of their range, which is then the limit.
-ends_by_score <- function(estimate, z, ratio, edge, from, at_end) {
+# `about`: a place about which the limits lie, and a standard error, on the scale of the search.
+ends_by_score <- function(estimate, z, ratio, edge, from, at_end, about = NULL) {
   to <- if (ratio) exp else identity
   bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
   end <- function(critical, side) {
@@ -196,11 +222,12 @@ ends_by_score <- function(estimate, z, ratio, edge, from, at_end) {
         }
       )
     }
-    to(root_between(
-      function(x) bounded(x) + side * critical,
-      min(side * edge, from),
-      max(side * edge, from)
-    ))
+    excess <- function(x) bounded(x) + side * critical
+    if (is.null(about)) {
+      return(to(root_between(excess, min(side * edge, from), max(side * edge, from))))
+    }
+    guess <- about$centre + side * critical * about$error
+    to(falling_root(excess, min(side * edge, from), max(side * edge, from), guess, about$error))
   }
   list(estimate = estimate, z = z, end = end, ends = function(critical) {
     c(end(critical, -1), end(critical, 1))
@@ -209,6 +236,39 @@ ends_by_score <- function(estimate, z, ratio, edge, from, at_end) {
 
 root_between <- function(f, low, high) {
   stats::uniroot(f, c(low, high), tol = 1e-14, maxiter = 10000L)$root
+}
+
+# Root of a function that falls and is all but a line about a guess: secants within the bracket, which
+# is halved where they do not halve it.
+falling_root <- function(f, low, high, guess, spread) {
+  x <- guess
+  before <- NaN
+  at_before <- NaN
+  slow <- 0
+  for (pass in 1:200) {
+    if (!isTRUE(x > low && x < high) || slow > 2) {
+      x <- (low + high) / 2
+    }
+    at <- f(x)
+    width <- high - low
+    if (at > 0) {
+      low <- x
+    } else {
+      high <- x
+    }
+    slow <- if (slow <= 2 && high - low > 0.5 * width) slow + 1 else 0
+    step <- -at * (if (pass == 1L) -spread else (x - before) / (at - at_before))
+    if (at == 0 || high - low <= 1e-15 * abs(x)) {
+      return(x)
+    }
+    before <- x
+    at_before <- at
+    x <- x + step
+    if (isTRUE(abs(step) <= 1e-11 * (spread + abs(x)))) {
+      return(min(max(x, low), high))
+    }
+  }
+  x
 }
 
 # Mean of differences from the limits of each (MOVER: Zou and Donner 2008, Statistics in Medicine
@@ -224,19 +284,25 @@ mover_method <- function(scores) {
   }
   z <- function(null) {
     side <- if (mean(d) > null) -1 else 1
-    critical_at(mean(d) - null, function(critical) side * (null - end(critical, side)), 1e-6, 1e-10)
+    critical_at(mean(d) - null, function(critical) side * (null - end(critical, side)), 1e-6)
   }
   list(end = end, ends = function(critical) c(end(critical, -1), end(critical, 1)), z = z)
 }
 
 # Critical value at which an interval ends at a value, from its distance to the estimate and from
 # how far the end lies on the side of the estimate by critical value; signed as the distance.
-critical_at <- function(distance, reach, least, tolerance) {
+critical_at <- function(distance, reach, least) {
   if (abs(distance) < 1e-14 || reach(least) <= 0) {
     return(0)
   }
-  sign(distance) *
-    (if (reach(30) > 0) 30 else stats::uniroot(reach, c(least, 30), tol = tolerance)$root)
+  # how far an end moves with the critical value
+  step <- abs(distance) - reach(1)
+  rises <- isTRUE(step > 0)
+  guess <- if (rises) abs(distance) / step else 30
+  if (guess > 15 && reach(30) > 0) {
+    return(sign(distance) * 30)
+  }
+  sign(distance) * falling_root(reach, least, 30, guess, if (rises) 1 / step else 1)
 }
 
 # Interval of two rates by "log", "delta", "score", or the score without correction ("koopman",

@@ -56,7 +56,7 @@ normal_change <- function(before, after, s, df, levels, moved) {
   } else if (all(shares == 0)) {
     at / s
   } else {
-    critical_at(at, function(c) abs(at) - half(c), 1e-6, 1e-10)
+    critical_at(at, function(c) abs(at) - half(c), 1e-6)
   }
   list(
     before = before,

@@ -174,7 +174,7 @@ part_statistic <- function(part) {
   reach <- function(c) {
     min(max(if (part$estimate > 0) part$limits(c)[1L] else -part$limits(c)[2L], -1e6), 1e6)
   }
-  critical_at(part$estimate, reach, 1e-9, 1e-12)
+  critical_at(part$estimate, reach, 1e-9)
 }
 
 # Range of |after| - |before| where the change and the sum lie in their intervals.

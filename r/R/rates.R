@@ -619,7 +619,44 @@ compare_pair <- function(
   critical,
   threshold,
   level,
-  everybody = NULL
+  everybody = NULL,
+  one_sided = FALSE
+) {
+  planned <- planned_pair(
+    metric,
+    i,
+    j,
+    contrast,
+    method,
+    exact,
+    critical,
+    threshold,
+    level,
+    everybody,
+    one_sided
+  )
+  rows_of_pairs(list(planned))[[1L]]
+}
+
+# Rows of planned comparisons, whose exact limits are searched side by side.
+rows_of_pairs <- function(planned) {
+  exact_limits(unlist(lapply(planned, `[[`, "searches")))
+  lapply(planned, function(one) one$row())
+}
+
+# The searches of the exact limits that the row of a comparison has, and the row, which asks for them.
+planned_pair <- function(
+  metric,
+  i,
+  j,
+  contrast,
+  method,
+  exact,
+  critical,
+  threshold,
+  level,
+  everybody = NULL,
+  one_sided = FALSE
 ) {
   table_df <- metric$df
   metric <- metric_of_pair(metric, i, j)
@@ -652,68 +689,87 @@ compare_pair <- function(
     "p_row"
   )] <- NaN
   if (method == "none") {
-    return(out)
+    return(list(row = function() out))
   }
   linear <- is.null(metric$parts) || !grepl("^(score|koopman|mee)", method)
   df <- pair_df(metric, i, j, contrast, linear)
   by <- pair_method(metric, i, j, contrast, method, shares = shares)
-  cells <- if (exact) effective_table(metric$parts[[1L]], i, j)
   fair <- fair_range(contrast, threshold)
-  # of exact tests, which compare with all others
-  fair_of_others <- scale$null(fair)
-  ends_at <- function(critical, side) {
-    if (df != table_df) {
-      critical$value <- -stats::qt(stats::pt(-critical$value, table_df), df)
+  if (df != table_df) {
+    at_df <- function(one) {
+      list(value = -stats::qt(stats::pt(-one$value, table_df), df), error = one$error)
     }
-    if (!exact) {
-      return(ends_with_error(function(value, near) by$ends(value), critical))
-    }
-    # a critical value is a level: that of both sides, or of one
-    limits <- function(value, near) {
-      tail <- stats::pt(-value, df)
-      if (side == "one") {
-        return(exact_one_sided(cells, contrast, fair_of_others[1L], tail, near))
-      }
-      exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, 1 - 2 * tail, near)
-    }
-    ends_with_error(limits, critical, scale$value)
+    critical[c("two_sided", "one_sided")] <- lapply(critical[c("two_sided", "one_sided")], at_df)
   }
-  out[ends] <- ends_at(critical$two_sided, "both")
-  out[paste0("side_", ends)] <- ends_at(critical$one_sided, "one")
   both <- c(by$z(fair[1L]), by$z(fair[2L]))
   shows <- evidence_of(both[1L], both[2L], df, level)
-  limits <- by$ends(shows$critical)
+  searches <- NULL
   if (exact) {
-    shows <- exact_evidence(cells, contrast, fair_of_others, shows, limits)
-    limits <- scale$value(shows$limits)
+    cells <- effective_table(metric$parts[[1L]], i, j)
+    # of exact tests, which compare with all others
+    fair_of_others <- scale$null(fair)
+    # a critical value is a level: that of both sides, or of one
+    both_sides <- function(value, near = NULL) {
+      interval_searches(cells, contrast, 2 * stats::pt(-value, df), near)
+    }
+    one_side <- function(value, near = NULL) {
+      one_sided_searches(cells, contrast, fair_of_others[1L], stats::pt(-value, df), near)
+    }
+    searches <- c(
+      both_sides(critical$two_sided$value),
+      if (one_sided) one_side(critical$one_sided$value),
+      evidence_searches(cells, contrast, fair_of_others, shows),
+      if (fair[1L] == fair[2L]) interval_searches(cells, contrast, 1 - level)
+    )
   }
-  z <- c(both[1L], if (contrast == "difference") c(both[2L], by$z(0)) else c(both[1L], by$z(1)))
-  out[paste0("z_", tests)] <- z
-  p <- c(
-    stats::pt(z[1L], df),
-    stats::pt(z[2L], df, lower.tail = FALSE),
-    2 * stats::pt(-abs(z[3L]), df)
-  )
-  out[paste0("p_", tests)] <- p
-  out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
-  out[sides] <- beside_equality(shows, out$p_row, fair)[sides]
-  if (exact && fair[1L] == fair[2L]) {
-    limits <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, level)
+  row <- function() {
+    ends_at <- function(critical, searches_at) {
+      if (!exact) {
+        return(ends_with_error(function(value, near) by$ends(value), critical))
+      }
+      limits <- function(value, near) exact_limits(searches_at(value, near))
+      ends_with_error(limits, critical, scale$value)
+    }
+    out[ends] <- ends_at(critical$two_sided, both_sides)
+    if (one_sided) {
+      out[paste0("side_", ends)] <- ends_at(critical$one_sided, one_side)
+    }
+    if (exact) {
+      shows <- exact_evidence(cells, contrast, fair_of_others, shows)
+      limits <- scale$value(shows$limits)
+    } else {
+      limits <- by$ends(shows$critical)
+    }
+    z <- c(both[1L], if (contrast == "difference") c(both[2L], by$z(0)) else c(both[1L], by$z(1)))
+    out[paste0("z_", tests)] <- z
+    p <- c(
+      stats::pt(z[1L], df),
+      stats::pt(z[2L], df, lower.tail = FALSE),
+      2 * stats::pt(-abs(z[3L]), df)
+    )
+    out[paste0("p_", tests)] <- p
+    out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
+    out[sides] <- beside_equality(shows, out$p_row, fair)[sides]
+    if (exact && fair[1L] == fair[2L]) {
+      limits <- exact_limits(interval_searches(cells, contrast, 1 - level))
+    }
+    limits <- reach_fair_range(limits, out$p_row, fair, 1 - level)
+    out[c("bound_low", "bound_high")] <- as.list(limits)
+    if (fair[1L] < fair[2L]) {
+      p <- c(stats::pt(both[1L], df, lower.tail = FALSE), stats::pt(both[2L], df))
+      # of an estimate in the middle of the fair range both are alike, but for rounding
+      larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
+      out[c("z_inner", "p_tost")] <- c(both[larger], p[larger])
+    }
+    out
   }
-  limits <- reach_fair_range(limits, out$p_row, fair, 1 - level)
-  out[c("bound_low", "bound_high")] <- as.list(limits)
-  if (fair[1L] < fair[2L]) {
-    p <- c(stats::pt(both[1L], df, lower.tail = FALSE), stats::pt(both[2L], df))
-    # of an estimate in the middle of the fair range both are alike, but for rounding
-    larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
-    out[c("z_inner", "p_tost")] <- c(both[larger], p[larger])
-  }
-  out
+  list(searches = searches, row = row)
 }
 
 # Every comparison of a report's result. metrics: names; which: the metric of each comparison;
 # first, second: its groups; family_first, family_second: the pairs whose intervals hold at once;
-# pvalues: one- or two-sided ones (sides), whose values over these pairs are asked for as p_joint.
+# pvalues: one- or two-sided ones (sides), whose values over these pairs are asked for as p_joint;
+# one_sided: whether one-sided intervals are asked for.
 crosscheck_comparisons <- function(
   totals,
   rows,
@@ -735,7 +791,8 @@ crosscheck_comparisons <- function(
   pvalues = NULL,
   sides = 2,
   squares = NULL,
-  comparisons = "reference"
+  comparisons = "reference",
+  one_sided = TRUE
 ) {
   if (!is.null(scatter) && !clustered) {
     squares <- matrix(diag(scatter), nrow(totals), byrow = TRUE)
@@ -777,11 +834,9 @@ crosscheck_comparisons <- function(
     level
   )
   own <- lapply(found, own_limits, level)
-  as_columns(lapply(seq_along(first), function(k) {
-    of <- found[[as.integer(which[k])]]
-    all_rows <- everybody[[which[k]]]
-    row <- compare_pair(
-      of,
+  rows <- rows_of_pairs(lapply(seq_along(first), function(k) {
+    planned_pair(
+      found[[as.integer(which[k])]],
       first[k],
       second[k],
       contrast,
@@ -790,10 +845,19 @@ crosscheck_comparisons <- function(
       critical,
       threshold,
       level,
-      all_rows
+      everybody[[which[k]]],
+      one_sided
     )
-    row <- c(row, own_columns(own[[as.integer(which[k])]], first[k], second[k], all_rows))
-    c(row, if (!is.null(pvalues)) joint_pvalue(pvalues[k], sides, critical))
+  }))
+  as_columns(lapply(seq_along(first), function(k) {
+    own_limits_of_pair <- own_columns(
+      own[[as.integer(which[k])]],
+      first[k],
+      second[k],
+      everybody[[which[k]]]
+    )
+    joint <- if (!is.null(pvalues)) joint_pvalue(pvalues[k], sides, critical)
+    c(rows[[k]], own_limits_of_pair, joint)
   }))
 }
 
@@ -1177,42 +1241,38 @@ gap_decision <- function(
   alone <- ends_at(bound(error))
   may_be_inside <- complete && all(inside <= GAP_NEAR * error)
   fair <- c(-margin, margin)
-  exact_limits <- list()
-  for (k in which(small & vapply(found[terms$metric], function(of) length(of$parts) == 1L, NA))) {
-    if (min(outside[k], equal[k]) > GAP_NEAR_OF_EACH * error / nrow(terms) && !may_be_inside) {
-      next
-    }
-    cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
-    limits <- local({
-      own <- cells
-      place <- k
-      function(error, near = NULL) {
-        exact_one_sided(
-          own,
-          "difference",
-          fair,
-          stats::pnorm(-one_sided_critical(width[place], error, df[place])),
-          near
-        )
-      }
-    })
+  of_one_rate <- vapply(found[terms$metric], function(of) length(of$parts) == 1L, NA)
+  near_deciding <- pmin(outside, equal) <= GAP_NEAR_OF_EACH * error / nrow(terms) | may_be_inside
+  exact <- which(small & of_one_rate & near_deciding)
+  # of each difference by exact tests the searches of its limits: of both sides, of one, and of the
+  # verdict
+  searches <- lapply(exact, function(k) {
+    part <- found[[terms$metric[k]]]$parts[[1L]]
+    cells <- effective_table(part, terms$first[k], terms$second[k])
     shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df[k]))
-    shows <- exact_evidence(cells, "difference", fair, shows, of_all[, k])
+    list(
+      cells = cells,
+      shows = shows,
+      two = function(error, near = NULL) interval_searches(cells, "difference", error, near),
+      one = function(error, near = NULL) {
+        tail <- stats::pnorm(-one_sided_critical(width[k], error, df[k]))
+        one_sided_searches(cells, "difference", fair, tail, near)
+      }
+    )
+  })
+  names(searches) <- exact
+  exact_limits(unlist(lapply(searches, function(of) {
+    c(of$two(each), of$one(error), evidence_searches(of$cells, "difference", fair, of$shows))
+  })))
+  for (k in exact) {
+    of <- searches[[paste(k)]]
+    shows <- exact_evidence(of$cells, "difference", fair, of$shows)
     outside[k] <- min(shows$p_below, shows$p_above)
     inside[k] <- shows$p_inside
-    equal[k] <- exact_equality(cells, "difference")
-    band[, k] <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], "difference", 1 - each)
+    equal[k] <- exact_equality(of$cells, "difference")
+    band[, k] <- exact_limits(of$two(each))
     of_all[, k] <- shows$limits
-    exact_limits[[paste(k)]] <- list(
-      one = limits,
-      two = local({
-        own <- cells
-        function(error, near) {
-          exact_interval(own[1L], own[2L], own[3L], own[4L], "difference", 1 - error, near)
-        }
-      })
-    )
-    alone[, k] <- limits(error)
+    alone[, k] <- exact_limits(of$one(error))
   }
   # a difference beyond the margin is one, and the limits of what may be equal do not leave the fair
   # range
@@ -1232,25 +1292,29 @@ gap_decision <- function(
     outside = min(outside),
     inside = max(inside),
     equal = min(equal),
-    jumps = gap_jumps(list(band, band, of_all), exact_limits, moved)
+    jumps = gap_jumps(list(band, band, of_all), searches, moved)
   )
 }
 
 # How far the near end of the band, its far end, and the near end of the limits of the verdict move
 # where the error of each is another, over the number of Monte Carlo errors: of the difference that
 # has each, if its limits are exact.
-gap_jumps <- function(ends, exact_limits, moved) {
+gap_jumps <- function(ends, searches, moved) {
   near <- function(limits) max(limits[1L], -limits[2L])
   sizes <- list(near, function(limits) max(abs(limits)), near)
   mapply(
     function(ends, size, sides) {
       at <- apply(ends, 2L, size)
       largest <- which.max(at)
-      own <- exact_limits[[paste(largest)]]
+      own <- searches[[paste(largest)]]
       if (is.null(moved) || is.null(own)) {
         return(0)
       }
-      moved_sizes <- vapply(moved, function(error) size(own[[sides]](error, ends[, largest])), 0)
+      moved_sizes <- vapply(
+        moved,
+        function(error) size(exact_limits(own[[sides]](error, ends[, largest]))),
+        0
+      )
       max(abs(moved_sizes - max(at))) / REACH_OF_ERRORS
     },
     ends,

@@ -976,7 +976,8 @@ crosscheck_rate_curve <- function(
       critical,
       limit,
       level,
-      of[[at]]$everybody
+      of[[at]]$everybody,
+      one_sided = TRUE
     )
     found[c("value_low", "value_high")] <- own_interval(values, first[k], level)
     found[c("value_reference_low", "value_reference_high")] <- if (comparisons == "overall") {

@@ -293,6 +293,40 @@ roc_at <- function(curve, x) {
   from + share * (curve$y[left + 1L] - from)
 }
 
+# Numbers of a matrix of curves that are held at once.
+MOST_HEIGHTS <- 1e6
+
+# Draws of curves in portions that are handled at once; `places`: numbers that a curve has.
+portions_of_draws <- function(draws, places) {
+  at_once <- max(MOST_HEIGHTS %/% places, 1)
+  split(seq_len(draws), (seq_len(draws) - 1) %/% at_once)
+}
+
+# Heights of many curves in the middles of `size` equal steps, a column a curve. negatives, positives:
+# counts by score, a column a curve. Between two jumps a height is a line: which one holds at a place
+# follows from how many places each jump lies beyond.
+roc_heights <- function(negatives, positives, size) {
+  down <- rev(seq_len(nrow(negatives)))
+  x <- rbind(0, columns_summed(negatives[down, , drop = FALSE]))
+  y <- rbind(0, columns_summed(positives[down, , drop = FALSE]))
+  inner <- seq_len(nrow(negatives))
+  slope <- (y[-1L, ] - y[inner, ]) / (x[-1L, ] - x[inner, ])
+  slope[!is.finite(slope)] <- 0
+  # places up to a jump; a jump at a place lies before it
+  before <- ceiling(x * size - 0.5 - 1e-9)
+  times <- before[-1L, ] - before[inner, ]
+  curve <- y[inner, ] - x[inner, ] * slope
+  places <- (seq_len(size) - 0.5) / size
+  matrix(rep.int(curve, times) + rep.int(slope, times) * places, size)
+}
+
+# Shares of each column's sum up to and with each row.
+columns_summed <- function(counts) {
+  summed <- apply(counts, 2L, cumsum)
+  dim(summed) <- dim(counts)
+  summed / rep(summed[nrow(summed), ], each = nrow(summed))
+}
+
 # Exact area: between two neighbouring jumps both curves are straight, so two inner points tell
 # their ends.
 roc_area_between <- function(first, second) {
@@ -320,7 +354,7 @@ roc_auc <- function(negatives, positives) {
 # counts: groups x 2 x scores. Area and AUCs of every pair; `slack`: how far bins of scores may blur
 # an area.
 crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
-  grid <- (seq_len(500) - 0.5) / 500
+  size <- 500
   groups <- lapply(seq_len(dim(counts)[1L]), function(g) {
     own <- matrix(counts[g, , ], 2L)
     rows <- rowSums(own)
@@ -329,19 +363,18 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
     }
     curve <- roc_points(own[1L, ], own[2L, ])
     drawn <- lapply(1:2, function(label) stats::rmultinom(resamples, rows[label], own[label, ]))
-    drawn <- vapply(
-      seq_len(resamples),
-      function(b) roc_at(roc_points(drawn[[1L]][, b], drawn[[2L]][, b]), grid),
-      grid
-    )
+    portions <- portions_of_draws(resamples, max(ncol(own), size))
+    heights <- lapply(portions, function(draws) {
+      roc_heights(drawn[[1L]][, draws, drop = FALSE], drawn[[2L]][, draws, drop = FALSE], size)
+    })
     auc <- roc_auc(own[1L, ], own[2L, ])
     hidden <- hidden_by_few(own)
     # one score in all rows is no sample of a continuous law
     list(
       counts = own,
       curve = curve,
-      height = roc_at(curve, grid),
-      drawn = drawn,
+      height = as.vector(roc_heights(cbind(own[1L, ]), cbind(own[2L, ]), size)),
+      drawn = do.call(cbind, heights),
       auc = auc,
       hidden = hidden,
       sample = if (hidden$still && auc == 0.5) c(Inf, Inf) else rows,
@@ -362,7 +395,7 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
     apart <- a$drawn - b$drawn
     laws <- list(
       colMeans(abs(apart - (a$height - b$height))),
-      roc_exchanged(a$counts, b$counts, grid, resamples)
+      roc_exchanged(a$counts, b$counts, size, resamples)
     )
     hidden <- lapply(pair, `[[`, "hidden")
     found <- distance_summary(laws, colMeans(abs(apart)), estimate, level, margin, hidden)
@@ -419,8 +452,8 @@ auc_gap <- function(auc, rows) {
 
 # Areas after exchanging groups within labels, where every score is its place among the negatives of
 # its group, so that only the curves count (Venkatraman 2000, Biometrics 56, 1134-1138). a, b:
-# counts, labels x scores.
-roc_exchanged <- function(a, b, grid, resamples) {
+# counts, labels x scores; size: places of the curves.
+roc_exchanged <- function(a, b, size, resamples) {
   place <- function(counts) round((cumsum(counts[1L, ]) - counts[1L, ] / 2) / sum(counts[1L, ]), 12)
   at <- sort(unique(c(place(a), place(b))))
   spot <- c(match(place(a), at), match(place(b), at))
@@ -428,25 +461,21 @@ roc_exchanged <- function(a, b, grid, resamples) {
     counts <- as.vector(rowsum(c(a[label, ], b[label, ]), spot))
     exchanged_counts(counts, sum(a[label, ]), resamples)
   })
-  height <- function(of_either) {
-    counts <- lapply(1:2, function(label) of_either(drawn[[label]]))
-    roc_at(roc_points(counts[[1L]], counts[[2L]]), grid)
-  }
-  vapply(
-    seq_len(resamples),
-    function(draw) {
-      chosen <- height(function(drawn) drawn$chosen(draw))
-      left <- height(function(drawn) drawn$counts - drawn$chosen(draw))
-      mean(abs(chosen - left))
-    },
-    0
-  )
+  portions <- portions_of_draws(resamples, max(length(at), size))
+  areas <- lapply(portions, function(draws) {
+    chosen <- lapply(drawn, function(of) of$chosen(draws))
+    left <- Map(function(of, chosen) of$counts - chosen, drawn, chosen)
+    apart <- roc_heights(chosen[[1L]], chosen[[2L]], size) -
+      roc_heights(left[[1L]], left[[2L]], size)
+    colMeans(abs(apart))
+  })
+  unlist(areas, use.names = FALSE)
 }
 
 # Up to so many places their counts are drawn, one place after the other in all draws at once.
 FEW_PLACES <- 200
 
-# Of `counts` rows at each place `size` drawn without replacement, as a function of the draw.
+# Of `counts` rows at each place `size` drawn without replacement, as a function of the draws.
 exchanged_counts <- function(counts, size, draws) {
   places <- length(counts)
   chosen <- matrix(0, places, draws)
@@ -463,7 +492,7 @@ exchanged_counts <- function(counts, size, draws) {
       left <- left - chosen[place, ]
     }
   }
-  list(counts = counts, chosen = function(draw) chosen[, draw])
+  list(counts = counts, chosen = function(draws) chosen[, draws, drop = FALSE])
 }
 
 # What few errors of a curve do not show, counts: labels x scores. `still`: no draw moves the curve,

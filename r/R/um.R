@@ -233,7 +233,10 @@ row_max <- function(x) do.call(pmax, lapply(seq_len(ncol(x)), function(g) x[, g]
 
 # One metric of four cells, by its formula.
 um_rate <- function(counts, metric) defined(eval(formula_of(metric), counts))
-defined <- function(value) replace(value, !is.finite(value), NaN)
+defined <- function(value) {
+  # a sum is finite where all are
+  if (is.finite(sum(value))) value else replace(value, !is.finite(value), NaN)
+}
 
 # Probabilities that A or B is better in some metric, and worse in none (section 3), and of the
 # patterns of signs.
@@ -589,13 +592,13 @@ column_of_group <- function(value, w, reference) {
 
 # mean, sd, low, high of the shortest interval, median, P(|x| <= rope), share undefined
 posterior_summary <- function(x, prob, rope) {
-  known <- x[!is.nan(x)]
+  known <- if (anyNA(x)) x[!is.nan(x)] else x
   undefined <- 1 - length(known) / length(x)
   if (length(known) < 2L) {
     return(c(rep(NaN, 6), undefined))
   }
   inside <- mean(abs(known) <= rope + 1e-12)
-  known <- sort(known, method = "quick")
+  known <- sort.int(known, method = "radix")
   middle <- (length(known) + 1) / 2
   c(
     mean(known),

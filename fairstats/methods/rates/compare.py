@@ -20,7 +20,7 @@ from fairstats.ground.progress import each_of
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import Interval
 from fairstats.ground.strata import StratumCounts
-from fairstats.ground.verdict import Evidence
+from fairstats.ground.verdict import Evidence, with_fields
 from fairstats.methods.rates.anytime import check_watchable, decide_at_every_look
 from fairstats.methods.rates.decision import (
     ExactPair,
@@ -219,9 +219,9 @@ def compare_estimates(
     else:
         generator = None
         seed = None
-    settings = replace(
-        settings, reference_rule="highest" if chosen_by_data else rule_of_reference, seed=seed
-    )
+    rule_of_reference = "highest" if chosen_by_data else rule_of_reference
+    if (rule_of_reference, seed) != (settings.reference_rule, settings.seed):
+        settings = replace(settings, reference_rule=rule_of_reference, seed=seed)
     pairs_shown = make_pairs(len(table.groups), reference_index, settings.comparisons)
     # with a reference that the data choose, all pairs could have been compared
     if chosen_by_data:
@@ -271,7 +271,7 @@ def compare_estimates(
         # an interval for one look has no place beside those for all of them
         if settings.method not in ANYTIME_METHODS:
             group_limits = own_intervals(rate_estimates, single_level)
-        options_of_rate = replace(
+        options_of_rate = with_fields(
             family_options, known_limits=known_limits, own_intervals=group_limits
         )
         compared += options_of_rate.compare_pairs(rate_estimates, pairs_shown, row_name, of_all)
@@ -559,7 +559,7 @@ def _with_decision(
     comparison: RateComparison, decision: PairDecision, **other_fields: Any
 ) -> RateComparison:
     """The comparison with everything that was decided of its pair, and what else is known."""
-    return replace(
+    return with_fields(
         comparison,
         **other_fields,
         method=decision.interval.method,

@@ -343,6 +343,7 @@ def _choices_for_r(result: ComparisonResult) -> dict[str, Any]:
         "simultaneous": simultaneous or "none",
         "family_first": [first for first, _ in pairs],
         "family_second": [second for _, second in pairs],
+        "one_sided": settings.alternative != "two-sided",
     }
 
 
