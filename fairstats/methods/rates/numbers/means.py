@@ -18,10 +18,11 @@ from fairstats.ground.checks import (
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts, errors_of_prediction
-from fairstats.ground.tallies.stratum_moments import StratumMoments
+from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_strata
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
 from fairstats.methods.rates.numbers.compare import (
+    MIN_UNITS,
     REST,
     MeanValues,
     QuantileValues,
@@ -51,6 +52,7 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
+from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
@@ -66,6 +68,8 @@ ERROR_OF = {
     "mean_residual": "residual",
     "root_mean_squared_error": "squared_error",
 }
+#: Rows that a stratum needs on either side of its quantile, so that limits are no open ends.
+ROWS_BEYOND_QUANTILE = 5
 _RESIDUAL = "mean_residual"
 TITLES = {
     "mean": "Means",
@@ -276,8 +280,8 @@ def means(
         adjust=adjust,
     )
     quantity = ""
-    if by_quantile or order is not None:
-        quantity = "selection rates by quantile" if by_quantile else "a quantile"
+    if by_quantile:
+        quantity = "selection rates by quantile"
     elif standardised:
         quantity = "standardised differences"
     check_strata_of_numbers(strata, comparisons, quantity)
@@ -336,7 +340,29 @@ def means(
     if order is None:
         within = stratum_moments_of_rows(outcomes, outcomes.numbers, strata)
         return compare_means(moments, "mean", settings, reference, ratio=ratio, within=within)
-    return _compare_quantiles(outcomes, moments, order, settings, reference, ratio=ratio)
+    result = _compare_quantiles(outcomes, moments, order, settings, reference, ratio=ratio)
+    within = stratum_moments_of_rows(outcomes, outcomes.numbers, strata)
+    if within is None:
+        return result
+    return with_adjusted_means(result, within, cells=_quantiles_by_stratum(outcomes, within, order))
+
+
+def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: float) -> CellValues:
+    """Quantiles of every crossing of stratum and group."""
+    _, crossed = cross_with_strata(outcomes)
+    samples = _count_values(crossed.numbers[OUTCOME], crossed, beside_rest=False)
+    rarer = min(order, 1 - order)
+    enough = [sample.size * rarer >= ROWS_BEYOND_QUANTILE - 1e-9 for sample in samples]
+    positive = [sample.size > 0 and sample.values[0] > 0 for sample in samples]
+    shape = (len(within.strata), len(within.groups))
+    return CellValues(
+        values=QuantileValues(groups=within.cells.groups, samples=samples, order=order),
+        enough=np.array(enough).reshape(shape),
+        positive=np.array(positive).reshape(shape),
+        needs=f"{ROWS_BEYOND_QUANTILE / rarer:.3g} rows of both",
+        fewest=MIN_UNITS,
+        needed_by="quantiles",
+    )
 
 
 def _compare_quantiles(

@@ -52,6 +52,7 @@ from fairstats.methods.rates.numbers.options import (
 )
 from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.strata_pairs import StratumAreas
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -87,6 +88,8 @@ SCORE_METRICS = (
 #: Metrics that can be negative, of which there is no ratio.
 _SIGNED = ("calibration_in_the_large", *CALIBRATIONS, NET_BENEFIT)
 _OF_PAIRS = ("reference", "all")
+#: Rows of either label that a regression needs in a stratum.
+LEAST_OF_STRATUM = 20
 AREA = "auc"
 #: Means of a number per row, which may have weights and come in clusters.
 _MEANS = (
@@ -311,7 +314,7 @@ def calibration(
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
-    strata: None = None,
+    strata: Any = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -412,13 +415,6 @@ def calibration(
     0.001
     """
     check_choice("metric", metric, ("slope", "intercept", "isotonic"))
-    check_that(
-        strata is None,
-        "strata",
-        "a column",
-        f"None: {metric} of calibration has no valid limits within strata here",
-        "fs.scores(…, metric='calibration_in_the_large', strata=…), or leave it out",
-    )
     result: Any = _compare_scores(
         y_true,
         score,
@@ -429,6 +425,7 @@ def calibration(
             "label_values": label_values,
             "missing": missing,
             "groups": groups,
+            "strata": strata,
             "sample_weight": sample_weight,
             "cluster": cluster,
         },
@@ -474,7 +471,7 @@ def _compare_scores(
     check_strata_of_numbers(
         row_options.get("strata"),
         setting_options["comparisons"],
-        "" if metric in (*_MEANS, "auc") else metric,
+        "" if metric in (*_MEANS, AREA, *CALIBRATIONS) else metric,
     )
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
@@ -524,6 +521,7 @@ class _Sums:
     moments: MomentCounts
     within: StratumMoments | None = None
     areas: StratumAreas | None = None
+    cells: CellValues | None = None
 
 
 def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, counts: Any) -> _Sums:
@@ -531,14 +529,44 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if rows.counts is None or (rows.outcomes is not None and metric in _MEANS):
         outcomes, numbers = _numbers_of_rows(rows.required_outcomes(), metric)
         moments = MomentCounts._from_outcomes(outcomes, numbers)
-        if metric not in _MEANS:
+        if metric not in (*_MEANS, *CALIBRATIONS):
             return _Sums(moments)
-        return _Sums(moments, within=stratum_moments_of_rows(outcomes, numbers, strata))
+        within = stratum_moments_of_rows(outcomes, numbers, strata)
+        cells = None
+        if within is not None and metric in CALIBRATIONS:
+            cells = _regressions_by_stratum(rows, metric, within)
+        return _Sums(moments, within=within, cells=cells)
     moments = moments_of_scores(rows.counts, metric)
+    if metric in CALIBRATIONS:
+        in_strata = _scores_by_stratum(counts, rows.outcomes, settings, strata)
+        within, _ = in_strata.parts(metric)
+        cells = None
+        if within is not None:
+            cells = _regressions_by_stratum(CutRows(counts=in_strata.cells), metric, within)
+        return _Sums(moments, within=within, cells=cells)
     if metric not in (*_MEANS, AREA):
         return _Sums(moments)
     within, areas = _scores_by_stratum(counts, rows.outcomes, settings, strata).parts(metric)
     return _Sums(moments, within=within, areas=areas)
+
+
+def _regressions_by_stratum(rows: CutRows, metric: str, within: StratumMoments) -> CellValues:
+    """Slope or intercept of every crossing of stratum and group."""
+    crossed = rows
+    if rows.counts is None:
+        _, outcomes = cross_with_strata(rows.required_outcomes())
+        crossed = CutRows(outcomes=outcomes)
+    values = regression_values(crossed, metric)
+    shape = (len(within.strata), len(within.groups))
+    sizes = label_sizes(crossed).sizes.min(axis=1)
+    has_one = [not note for note in values.notes]
+    enough = np.array(has_one) & (sizes >= LEAST_OF_STRATUM)
+    return CellValues(
+        values=values,
+        enough=enough.reshape(shape),
+        positive=np.ones(shape, dtype=bool),
+        needs=f"{LEAST_OF_STRATUM} rows of each label of both, which the scores do not separate",
+    )
 
 
 def _compare_one_number(
@@ -577,6 +605,7 @@ def _compare_one_number(
         pooled=pooled,
         within=sums.within,
         areas=sums.areas,
+        cells=sums.cells,
     )
 
 
@@ -618,8 +647,9 @@ def compare_scores_by(
     within: StratumMoments | None = None,
     pooled: Mapping[int, Side] | None = None,
     areas: StratumAreas | None = None,
+    cells: CellValues | None = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
-    """Compare one number of every group's scores; `within`, `areas`: the same by strata."""
+    """Compare one number of every group's scores; `within`, `areas`, `cells`: the same by strata."""
     ratio = settings.threshold is not None
     kind = "ratio" if ratio else "difference"
     result = compare_numbers(
@@ -634,7 +664,7 @@ def compare_scores_by(
         remarks=remarks,
         pooled=pooled,
     )
-    return with_adjusted_means(result, within, areas)
+    return with_adjusted_means(result, within, areas, cells)
 
 
 #: What rows with weights or in clusters have, row by row.
@@ -680,7 +710,7 @@ def _rows_of(
             "leave it out",
         )
         check_that(
-            outcomes.strata is None,
+            outcomes.strata is None or metric != AREA,
             argument,
             f"a column, with {metric} within strata",
             "None: areas within strata are of independent rows of equal weight",

@@ -186,7 +186,7 @@ class PairWithinStrata:
         estimate = math.nan
         limits = (math.nan, math.nan)
         if min(int(n[place]) for n in self.n) > 0:
-            estimate = _divide(*values) if ratio else values[0] - values[1]
+            estimate = divided(*values) if ratio else values[0] - values[1]
         enough = min(float(part.size) for part in parts) >= UNITS_OF_SHAPE - 1e-9
         varies = enough and float(parts[0].variance) + float(parts[1].variance) > 0
         if varies and not (ratio and min(means) <= 0):
@@ -220,12 +220,8 @@ def pair_within_strata(
                 size=moments._of_group(cells.effective_units, place),
             )
         )
-    weights = [moments._of_group(cells.weights[0], place) for place in places]
     fewest = np.minimum(parts[0].size, parts[1].size)
     used = np.asarray(fewest >= UNITS_OF_VARIANCE - 1e-9)
-    shares = np.zeros(0)
-    if used.any():
-        shares = mantel_haenszel_weights(weights[0][used], weights[1][used])
     n_of_cells = cells.n.reshape(len(moments.strata), len(moments.groups))
     return PairWithinStrata(
         names=(group, reference),
@@ -233,14 +229,25 @@ def pair_within_strata(
         parts=(parts[0], parts[1]),
         n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
         used=used,
-        shares=shares,
+        shares=shares_of_rows(moments, places, used),
         rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
         column=column,
         root=root,
     )
 
 
-def _divide(value: float, reference: float) -> float:
+def shares_of_rows(
+    moments: StratumMoments, places: tuple[int, int], used: NDArray[np.bool_]
+) -> Floats:
+    """Weights of Mantel and Haenszel of the strata that are used, by the rows of two groups."""
+    if not used.any():
+        return np.zeros(0)
+    weights = [moments._of_group(moments.cells.weights[0], place)[used] for place in places]
+    return mantel_haenszel_weights(weights[0], weights[1])
+
+
+def divided(value: float, reference: float) -> float:
+    """The ratio of two values; infinite, or none, by 0."""
     if reference == 0:
         return math.inf if value > 0 else math.nan
     return value / reference
@@ -412,7 +419,7 @@ class PairOfAreas:
         alone = np.arange(len(self.strata)) == place
         parts = [part.take(alone) for part in self.parts]
         values = [float(np.asarray(part.area)[0]) for part in parts]
-        estimate = _divide(*values) if ratio else values[0] - values[1]
+        estimate = divided(*values) if ratio else values[0] - values[1]
         limits = (math.nan, math.nan)
         if self.used[place]:
 
