@@ -45,6 +45,7 @@ from fairstats.methods.rates.numbers.options import (
     check_rows_of_bootstrap,
     check_strata_of_numbers,
     make_number_settings,
+    name_of_strata,
 )
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
@@ -57,6 +58,7 @@ from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
 )
+from fairstats.methods.rates.numbers.stratified_curves import cells_of_rows, with_adjusted_rates
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.quantiles import CountedValues
@@ -280,9 +282,7 @@ def means(
         adjust=adjust,
     )
     quantity = ""
-    if by_quantile:
-        quantity = "selection rates by quantile"
-    elif standardised:
+    if standardised:
         quantity = "standardised differences"
     check_strata_of_numbers(strata, comparisons, quantity)
     row_columns = {"y": y, "sensitive_features": sensitive_features, "strata": strata}
@@ -325,7 +325,12 @@ def means(
             numbers=outcomes.numbers[OUTCOME],
             larger_is_better=larger_is_better,
         )
-        return compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
+        shares = compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
+        if outcomes.strata is None:
+            return shares
+        name = name_of_strata(strata)
+        cutoffs = dict.fromkeys(row.cutoff for row in shares.comparisons)
+        return with_adjusted_rates(shares, [cells_of_rows(rows, each, name) for each in cutoffs])
     if standardised:
         return compare_smooth(
             outcomes,

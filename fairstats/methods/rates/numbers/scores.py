@@ -12,6 +12,7 @@ from fairstats.ground.checks import Floats, SeedOrGenerator, check_choice, check
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_strata
 from fairstats.ground.tally import Tally, counts_or_rows
@@ -26,6 +27,7 @@ from fairstats.methods.rates.numbers.compare import (
 from fairstats.methods.rates.numbers.curves import (
     CurveDifferenceResult,
     CurveRatioResult,
+    CurveResult,
     z_of_level,
 )
 from fairstats.methods.rates.numbers.cutoffs import (
@@ -57,6 +59,12 @@ from fairstats.methods.rates.numbers.strata_pairs import StratumAreas
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
+)
+from fairstats.methods.rates.numbers.stratified_curves import (
+    cells_of_rows,
+    cells_of_scores,
+    with_adjusted_benefits,
+    with_adjusted_rates,
 )
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
@@ -471,7 +479,7 @@ def _compare_scores(
     check_strata_of_numbers(
         row_options.get("strata"),
         setting_options["comparisons"],
-        "" if metric in (*_MEANS, AREA, *CALIBRATIONS) else metric,
+        metric if metric in (*BRIER_PARTS, ISOTONIC) else "",
     )
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
@@ -484,12 +492,17 @@ def _compare_scores(
     )
     is_pooled = settings.comparisons in POOLED
     rows = _rows_of(y_true, score, metric, row_options, counts, is_pooled=is_pooled)
+    strata = row_options.get("strata")
     if metric in CURVE_RATES:
-        return compare_rates_along(
+        rates = compare_rates_along(
             rows, metric, curve_options["cutoffs"], settings, reference, ratio=ratio
         )
+        tables = _rates_by_stratum(rates, rows, settings, strata, counts)
+        return with_adjusted_rates(rates, tables) if tables else rates
     if metric == NET_BENEFIT:
-        return compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
+        benefits = compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
+        parts = _benefits_by_stratum(benefits, rows, settings, strata, counts)
+        return with_adjusted_benefits(benefits, parts) if parts else benefits
     if metric == ISOTONIC:
         return compare_isotonic(
             check_given("counts", rows.counts),
@@ -499,7 +512,7 @@ def _compare_scores(
             curve_options["n_resamples"],
             curve_options["rng"],
         )
-    sums = _sums_of(rows, metric, settings, row_options.get("strata"), counts)
+    sums = _sums_of(rows, metric, settings, strata, counts)
     if metric in _MEANS:
         return compare_scores_by(
             MeanValues(sums.moments, metric),
@@ -510,6 +523,59 @@ def _compare_scores(
             within=sums.within,
         )
     return _compare_one_number(rows, sums, metric, settings, reference)
+
+
+def _cutoffs_of(curve: CurveResult) -> list[float]:
+    """Cut-offs of a curve, ascending."""
+    return list(dict.fromkeys(row.cutoff for row in curve.curve_of(*curve.pairs()[0])))
+
+
+def _rates_by_stratum(
+    curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
+) -> list[StratumCounts]:
+    """Cells of every group within the strata at every cut-off; empty without strata."""
+    outcomes = rows.outcomes
+    if outcomes is not None and outcomes.strata is not None:
+        name = name_of_strata(strata)
+        return [cells_of_rows(rows.of_rows(), cutoff, name) for cutoff in _cutoffs_of(curve)]
+    within = _scores_by_stratum(counts, outcomes, settings, strata)
+    tables = []
+    if within.cells is not None:
+        for cutoff in _cutoffs_of(curve):
+            tables.append(
+                cells_of_scores(
+                    within.cells, cutoff, within.strata, within.groups, within.attribute
+                )
+            )
+    return tables
+
+
+def _benefits_by_stratum(
+    curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
+) -> list[StratumMoments]:
+    """Moments of the net benefit within the strata at every cut-off; empty without strata."""
+    outcomes = rows.outcomes
+    parts = []
+    if outcomes is not None and outcomes.strata is not None:
+        names, crossed = cross_with_strata(outcomes)
+        groups = outcomes.groups.labels
+        attribute = name_of_strata(strata)
+        crossings = CutRows(outcomes=crossed)
+    else:
+        within = _scores_by_stratum(counts, outcomes, settings, strata)
+        if within.cells is None:
+            return []
+        names = within.strata
+        groups = within.groups
+        attribute = within.attribute
+        crossings = CutRows(counts=within.cells)
+    for cutoff in _cutoffs_of(curve):
+        parts.append(
+            StratumMoments(
+                strata=names, groups=groups, cells=crossings.moments(cutoff), attribute=attribute
+            )
+        )
+    return parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -249,7 +249,7 @@ def with_adjusted_means(
         pair = make_pair(
             result.metric, result.column, (crude.group, crude.reference), moments, areas, cells
         )
-        compared.append(_compare_within(crude, pair, settings, levels, ratio=ratio))
+        compared.append(compare_within(crude, pair, settings, levels, ratio=ratio))
     chosen_by_data = settings.reference_rule == "highest"
     judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)
     strata_words = f"{len(moments.strata)} strata"
@@ -289,7 +289,7 @@ def _method_of(areas: StratumAreas | None, cells: CellValues | None) -> str:
     return HALL if areas is None else AREA_METHOD
 
 
-def _compare_within(
+def compare_within(
     crude: NumberComparison,
     pair: WithinStrataOfPair,
     settings: Inference,
