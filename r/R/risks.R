@@ -92,6 +92,7 @@ fs_calibration <- function(
   adjust = "holm",
   sample_weight = NULL,
   cluster = NULL,
+  strata = NULL,
   pos_label = 1,
   missing = "raise",
   n_resamples = 999,
@@ -202,8 +203,9 @@ risk_table <- function(metric, arguments, cutoffs) {
     input$n,
     arguments$strata,
     kind,
-    if (!metric %in% c("auc", MEANS_OF_SCORES)) metric
+    if (metric %in% c(BRIER_PARTS, "isotonic_calibration")) metric
   )
+  scene$stratum <- stratum
   if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
     input$weight <- weights_that_count(input$weight, scene$grouping$labels, kind)
     is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
@@ -307,8 +309,18 @@ risk_table <- function(metric, arguments, cutoffs) {
     rows <- which(numbers$kept)
     stratum <- structure(stratum[rows], name = attr(stratum, "name"))
     design <- list(weight = input$weight[rows], cluster = input$cluster[rows])
-    compare <- if (metric == "auc") areas_in_strata(y, score) else means_in_strata(numbers$x[rows])
-    within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
+    if (metric == "net_benefit") {
+      within <- adjusted_benefits(y, score, place, stratum, design, groups, crude, about)
+    } else {
+      compare <- if (metric == "auc") {
+        areas_in_strata(y, score)
+      } else if (metric %in% MEANS_OF_SCORES) {
+        means_in_strata(numbers$x[rows])
+      } else {
+        regressions_in_strata(metric, y, score)
+      }
+      within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
+    }
   }
   table <- with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
   if (metric == "isotonic_calibration") {
@@ -810,7 +822,13 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
     recursive = FALSE
   ))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  as_audit(settle_rows(found, options), "scores", input)
+  crude <- settle_rows(found, options)
+  within <- NULL
+  if (!is.null(scene$stratum)) {
+    options$simultaneous <- "bonferroni"
+    within <- adjusted_rates(rate, scene, contrast, options, cutoffs, crude)
+  }
+  with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
 }
 
 # The pairs of rates along cut-offs: behind the groups stand all others of each.

@@ -130,8 +130,7 @@ def homogeneity_of_areas(group: Areas, reference: Areas) -> Homogeneity:
     variance = np.asarray(parts[0].variance) + parts[1].variance
     terms = np.zeros(count)
     for part in parts:
-        df_of_part = np.minimum(part.positives, part.negatives) - 1
-        terms = terms + np.asarray(part.variance) ** 2 / df_of_part
+        terms = terms + np.asarray(part.variance) ** 2 / part.degrees_of_freedom
     df = variance**2 / terms
 
     def total(contrasts: Floats) -> Floats:

@@ -528,50 +528,57 @@ def stratified(
     bench: Bench,
 ) -> Iterator[Check]:
     """Every comparison within strata with its tests, from the cells of the strata."""
-    settings = result.settings
     together = together_of(result)
     for comparison in result.comparisons:
-        place = bench.place_of(comparison)
         parts = tables_of(result, comparison)
-        columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
-        answer = bench.call(
-            _STRATIFIED,
-            *columns,
-            len(parts),
-            result.scale,
-            settings.confidence_level,
-            settings.limit,
-            together,
-        )
-        if math.isnan(comparison.estimate):
-            yield place.compare("estimate", comparison.estimate, answer["estimate"], _STRATIFIED)
-            continue
-        lines = (
-            *_RATES,
-            *_OVER_STRATA,
-            *_INTERVALS[settings.alternative],
-            *_EVIDENCE.get(comparison.direction, ()),
-        )
-        yield from place.compare_all(lines, comparison, answer, _STRATIFIED)
-        for test in comparison.tests:
-            if test.alternative == "equivalence":
-                continue  # the larger of two tails that the verdict's p-value holds
-            if test.method in _OTHER_TESTS:
-                statistic, pvalue = _OTHER_TESTS[test.method]
-            else:
-                statistic, pvalue = _SCORE_TESTS[test.alternative]
-            quantity_suffix = f" ({test.alternative}, {test.method})"
-            yield place.compare(
-                f"statistic{quantity_suffix}",
-                test.statistic,
-                answer[statistic],
-                _STRATIFIED,
-                relative=1e-7,
-            )
-            yield place.compare(
-                f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], _STRATIFIED, relative=1e-6
-            )
+        yield from compare_stratified(comparison, parts, result, together, bench)
     yield from adjusted(result, bench)
+
+
+def compare_stratified(
+    comparison: Any, parts: Any, result: Any, together: int, bench: Bench
+) -> Iterator[Check]:
+    """Every number of one comparison within strata; `parts`: tables of each rate."""
+    settings = result.settings
+    place = bench.place_of(comparison)
+    columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
+    answer = bench.call(
+        _STRATIFIED,
+        *columns,
+        len(parts),
+        result.scale,
+        settings.confidence_level,
+        settings.limit,
+        together,
+    )
+    if math.isnan(comparison.estimate):
+        yield place.compare("estimate", comparison.estimate, answer["estimate"], _STRATIFIED)
+        return
+    lines = (
+        *_RATES,
+        *_OVER_STRATA,
+        *_INTERVALS[settings.alternative],
+        *_EVIDENCE.get(comparison.direction, ()),
+    )
+    yield from place.compare_all(lines, comparison, answer, _STRATIFIED)
+    for test in comparison.tests:
+        if test.alternative == "equivalence":
+            continue  # the larger of two tails that the verdict's p-value holds
+        if test.method in _OTHER_TESTS:
+            statistic, pvalue = _OTHER_TESTS[test.method]
+        else:
+            statistic, pvalue = _SCORE_TESTS[test.alternative]
+        quantity_suffix = f" ({test.alternative}, {test.method})"
+        yield place.compare(
+            f"statistic{quantity_suffix}",
+            test.statistic,
+            answer[statistic],
+            _STRATIFIED,
+            relative=1e-7,
+        )
+        yield place.compare(
+            f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], _STRATIFIED, relative=1e-6
+        )
 
 
 def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:

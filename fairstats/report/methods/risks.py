@@ -9,6 +9,10 @@ from typing import Any
 from fairstats.ground.registry import RATES
 from fairstats.ground.results import Result
 from fairstats.methods.rates.numbers.curves import CURVES, CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.stratified_curves import (
+    StratifiedCurveDifferenceResult,
+    StratifiedCurveRatioResult,
+)
 from fairstats.methods.rates.numbers.cutoffs import (
     NET_BENEFIT,
     NET_BENEFIT_TITLE,
@@ -197,5 +201,9 @@ PAGE = Page(
     exhibits=(
         Exhibit(CurveDifferenceResult, questions.RISKS, twin=curves.curves),
         Exhibit(CurveRatioResult, twin=curves.curves),
+        Exhibit(
+            StratifiedCurveDifferenceResult, questions.RISKS, twin=curves.stratified_curves
+        ),
+        Exhibit(StratifiedCurveRatioResult, twin=curves.stratified_curves),
     ),
 )

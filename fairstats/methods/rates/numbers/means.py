@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
@@ -53,6 +54,7 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
+from fairstats.methods.rates.numbers.strata_draws import drawn_cells
 from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -281,10 +283,7 @@ def means(
         comparisons=comparisons,
         adjust=adjust,
     )
-    quantity = ""
-    if standardised:
-        quantity = "standardised differences"
-    check_strata_of_numbers(strata, comparisons, quantity)
+    check_strata_of_numbers(strata, comparisons)
     row_columns = {"y": y, "sensitive_features": sensitive_features, "strata": strata}
     from_counts = counts_or_rows(counts, needs="y", **row_columns)
     check_that(
@@ -332,14 +331,8 @@ def means(
         cutoffs = dict.fromkeys(row.cutoff for row in shares.comparisons)
         return with_adjusted_rates(shares, [cells_of_rows(rows, each, name) for each in cutoffs])
     if standardised:
-        return compare_smooth(
-            outcomes,
-            STANDARDISED,
-            settings,
-            reference,
-            words=TITLES_OF_DRAWN[STANDARDISED],
-            n_resamples=n_resamples,
-            rng=rng,
+        return _compare_drawn(
+            outcomes, STANDARDISED, settings, reference, strata, n_resamples=n_resamples, rng=rng
         )
     moments = MomentCounts._from_outcomes(outcomes, outcomes.numbers)
     if order is None:
@@ -352,21 +345,55 @@ def means(
     return with_adjusted_means(result, within, cells=_quantiles_by_stratum(outcomes, within, order))
 
 
+def _compare_drawn(
+    outcomes: Outcomes,
+    metric: str,
+    settings: Inference,
+    reference: Hashable | None,
+    strata: Any,
+    *,
+    n_resamples: Any,
+    rng: SeedOrGenerator,
+) -> NumberDifferenceResult | NumberRatioResult:
+    """Standardised differences or R², and where there are strata those within them."""
+    compared = compare_smooth(
+        outcomes,
+        metric,
+        settings,
+        reference,
+        words=TITLES_OF_DRAWN[metric],
+        n_resamples=n_resamples,
+        rng=rng,
+    )
+    within = stratum_moments_of_rows(outcomes, compared.numbers, strata)
+    if within is None:
+        return compared.result
+    cells = drawn_cells(
+        outcomes,
+        compared.numbers,
+        within,
+        compared.values,
+        settings,
+        int(n_resamples),
+        compared.rng,
+    )
+    return with_adjusted_means(compared.result, within, cells=cells)
+
+
 def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: float) -> CellValues:
     """Quantiles of every crossing of stratum and group."""
     _, crossed = cross_with_strata(outcomes)
     samples = _count_values(crossed.numbers[OUTCOME], crossed, beside_rest=False)
     rarer = min(order, 1 - order)
-    enough = [sample.size * rarer >= ROWS_BEYOND_QUANTILE - 1e-9 for sample in samples]
+    least = max(math.ceil(ROWS_BEYOND_QUANTILE / rarer - 1e-9), MIN_UNITS)
+    enough = [sample.size >= least for sample in samples]
     positive = [sample.size > 0 and sample.values[0] > 0 for sample in samples]
     shape = (len(within.strata), len(within.groups))
     return CellValues(
         values=QuantileValues(groups=within.cells.groups, samples=samples, order=order),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),
-        needs=f"{ROWS_BEYOND_QUANTILE / rarer:.3g} rows of both",
-        fewest=MIN_UNITS,
-        needed_by="quantiles",
+        needs=f"{least:,} rows of both",
     )
 
 
@@ -526,7 +553,7 @@ def prediction_errors(
         comparisons=comparisons,
         adjust=adjust,
     )
-    check_strata_of_numbers(strata, comparisons, "R²" if metric == DETERMINATION else "")
+    check_strata_of_numbers(strata, comparisons)
     row_columns = {
         "y_true": y_true,
         "y_pred": y_pred,
@@ -550,12 +577,12 @@ def prediction_errors(
             numbers={"y_true": y_true, "y_pred": y_pred},
         )
         if metric == DETERMINATION:
-            return compare_smooth(
+            return _compare_drawn(
                 outcomes,
                 DETERMINATION,
                 settings,
                 reference,
-                words=TITLES_OF_DRAWN[DETERMINATION],
+                strata,
                 n_resamples=n_resamples,
                 rng=rng,
             )

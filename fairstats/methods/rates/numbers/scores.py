@@ -17,7 +17,12 @@ from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_strata
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
-from fairstats.methods.rates.numbers.areas import area_values, label_sizes, sides_of_all
+from fairstats.methods.rates.numbers.areas import (
+    area_values,
+    label_sizes,
+    scored_rows,
+    sides_of_all,
+)
 from fairstats.methods.rates.numbers.compare import (
     MeanValues,
     Side,
@@ -595,13 +600,18 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if rows.counts is None or (rows.outcomes is not None and metric in _MEANS):
         outcomes, numbers = _numbers_of_rows(rows.required_outcomes(), metric)
         moments = MomentCounts._from_outcomes(outcomes, numbers)
-        if metric not in (*_MEANS, *CALIBRATIONS):
-            return _Sums(moments)
         within = stratum_moments_of_rows(outcomes, numbers, strata)
+        if within is None:
+            return _Sums(moments)
         cells = None
-        if within is not None and metric in CALIBRATIONS:
+        areas = None
+        if metric in CALIBRATIONS:
             cells = _regressions_by_stratum(rows, metric, within)
-        return _Sums(moments, within=within, cells=cells)
+        elif metric == AREA:
+            _, crossed = cross_with_strata(rows.required_outcomes())
+            scored = scored_rows(CutRows(outcomes=crossed))
+            areas = StratumAreas._from_rows(scored, len(within.strata), len(within.groups))
+        return _Sums(moments, within=within, areas=areas, cells=cells)
     moments = moments_of_scores(rows.counts, metric)
     if metric in CALIBRATIONS:
         in_strata = _scores_by_stratum(counts, rows.outcomes, settings, strata)
@@ -632,6 +642,7 @@ def _regressions_by_stratum(rows: CutRows, metric: str, within: StratumMoments) 
         enough=enough.reshape(shape),
         positive=np.ones(shape, dtype=bool),
         needs=f"{LEAST_OF_STRATUM} rows of each label of both, which the scores do not separate",
+        biases=np.array([coefficient.bias for coefficient in values.coefficients]),
     )
 
 
@@ -774,13 +785,6 @@ def _rows_of(
             f"a column, with {metric}",
             f"None, or one of {', '.join(_OF_DESIGNS)}",
             "leave it out",
-        )
-        check_that(
-            outcomes.strata is None or metric != AREA,
-            argument,
-            f"a column, with {metric} within strata",
-            "None: areas within strata are of independent rows of equal weight",
-            "leave it, or strata=, out",
         )
         return CutRows(outcomes=outcomes if counted.weighted else replace(outcomes, weight=None))
     if outcomes.strata is not None:

@@ -38,16 +38,20 @@ class CellValues:
 
     `values`: of the H·G crossings; `enough`: whether a crossing may be used, shape (H, G);
     `positive`: whether it has a ratio, alike; `needs`: what a stratum needs of both groups, in
-    words; `fewest`: units that a group needs in all that it is compared by; `needed_by`: what needs
-    them.
+    words; `spread`: standard deviations, shape (H, G), of standardised differences;
+    `biases`: of values in strata of few rows, shape (H·G,).
     """
 
     values: GroupValues
     enough: NDArray[np.bool_]
     positive: NDArray[np.bool_]
     needs: str
-    fewest: int = 0
-    needed_by: str = ""
+    spread: NDArray[np.float64] | None = None
+    biases: NDArray[np.float64] | None = None
+
+    def pair(self, moments: StratumMoments, group: str, reference: str) -> PairOfLimits:
+        """A group and its reference within strata."""
+        return PairOfLimits(**pair_of_cells(self, moments, group, reference))
 
     def stored(self, z: float) -> StratumValues:
         """Values and limits at Φ(z) of all crossings."""
@@ -63,6 +67,7 @@ class CellValues:
             positive=self.positive,
             method=self.values.method,
             needs=self.needs,
+            spread=self.spread,
         )
 
 
@@ -80,6 +85,8 @@ class StratumValues:
         What the limits are by.
     needs : str
         What a stratum needs of both groups to be used.
+    spread : ndarray of float, shape (H, G), optional
+        Of standardised differences: standard deviations, by which those of values are divided.
     """
 
     value: NDArray[np.float64]
@@ -89,16 +96,21 @@ class StratumValues:
     positive: NDArray[np.bool_]
     method: str
     needs: str
+    spread: NDArray[np.float64] | None = None
 
     def check_stored(self) -> None:
         """Raise unless what was read from a file has one entry a stratum and group."""
-        for name in ("low", "high", "enough", "positive"):
+        for name in ("low", "high", "enough", "positive", "spread"):
             check_shape(self, name, getattr(self, name), self.value.shape)
 
     def as_cells(self) -> CellValues:
         """The same, with these limits at every level."""
         return CellValues(
-            values=_StoredValues(self), enough=self.enough, positive=self.positive, needs=self.needs
+            values=_StoredValues(self),
+            enough=self.enough,
+            positive=self.positive,
+            needs=self.needs,
+            spread=self.spread,
         )
 
 
@@ -144,7 +156,7 @@ class PairOfLimits:
     """Adjusted values of a group (position 0) and its reference (1), as `GroupValues`.
 
     As `PairWithinStrata`, with a statistic that has limits in place of means; `places`: of both
-    groups' crossings, shape (H,) each.
+    groups' crossings, shape (H,) each; `sizes`: effective rows or clusters there.
     """
 
     names: tuple[str, str]
@@ -152,6 +164,7 @@ class PairOfLimits:
     cells: CellValues
     places: tuple[NDArray[np.intp], NDArray[np.intp]]
     n: tuple[NDArray[np.int64], NDArray[np.int64]]
+    sizes: tuple[Floats, Floats]
     used: NDArray[np.bool_]
     shares: Floats
     rows: MomentCounts
@@ -166,16 +179,29 @@ class PairOfLimits:
         """Name of what a group's own interval is by."""
         return self.cells.values.interval_method
 
+    def corrections(self, position: int) -> Floats:
+        """Bias of one of both in the strata that are used, less that of all their rows together.
+
+        A bias is as 1/n, so that of N rows in one stratum it would be n/N of it.
+        """
+        places = self.places[position][self.used]
+        if self.cells.biases is None:
+            return np.zeros(places.size)
+        sizes = self.sizes[position][self.used]
+        return np.asarray(self.cells.biases[places] * (1 - sizes / sizes.sum()))
+
     def values_of(self, position: int) -> Floats:
         """The statistic of one of both in the strata that are used."""
         places = self.places[position][self.used].tolist()
-        return np.array([self.cells.values.value(place) for place in places])
+        values = np.array([self.cells.values.value(place) for place in places])
+        return values - self.corrections(position)
 
     def limits_of(self, position: int, z: float) -> tuple[Floats, Floats]:
         """Its limits there, at Φ(z) each."""
         places = self.places[position][self.used].tolist()
         limits = np.array([self.cells.values.interval(place, z) for place in places])
-        return limits[:, 0], limits[:, 1]
+        shift = self.corrections(position)
+        return limits[:, 0] - shift, limits[:, 1] - shift
 
     def value(self, position: int) -> float:
         """The adjusted value."""
@@ -203,13 +229,6 @@ class PairOfLimits:
             if position == 1:
                 return ""
             return f"{name} and {self.names[1]}: no stratum has {self.cells.needs}."
-        units = float(self.rows.effective_units[position])
-        if units < self.cells.fewest - 1e-9:
-            kind = "clusters" if self.rows.clustered else "rows"
-            return (
-                f"{name} has {units:.3g} {kind} in the strata that it shares with"
-                f" {self.names[1 - position]}, and {self.cells.needed_by} need {self.cells.fewest}."
-            )
         positive = self.cells.positive.ravel()[self.places[position][self.used]]
         if ratio and not positive.all():
             return f"{name} has numbers of 0 or below, of which ratios of quantiles have no limits."
@@ -255,6 +274,9 @@ class PairOfLimits:
         pair = (int(self.places[0][place]), int(self.places[1][place]))
         values = [self.cells.values.value(each) for each in pair]
         estimate = divided(values[0], values[1]) if ratio else values[0] - values[1]
+        if self.cells.spread is not None:
+            spreads = self.cells.spread.ravel()[list(pair)]
+            estimate = divided(estimate, float(np.sqrt((spreads**2).mean())))
         limits = (math.nan, math.nan)
         positive = self.cells.positive.ravel()[list(pair)].all()
         if self.used[place] and (positive or not ratio):
@@ -274,21 +296,23 @@ class PairOfLimits:
         }
 
 
-def pair_of_limits(
-    moments: StratumMoments, cells: CellValues, group: str, reference: str
-) -> PairOfLimits:
-    """Both groups in all strata, and the weights of those that are used."""
+def pair_of_cells(
+    cells: CellValues, moments: StratumMoments, group: str, reference: str
+) -> dict[str, Any]:
+    """What makes a pair of both groups in all strata, and the weights of those that are used."""
     columns = (moments.groups.index(group), moments.groups.index(reference))
     used = cells.enough[:, columns[0]] & cells.enough[:, columns[1]]
+    sizes = moments.cells.effective_units
     first_places = np.arange(len(moments.strata)) * len(moments.groups)
     n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
-    return PairOfLimits(
-        names=(group, reference),
-        strata=moments.strata,
-        cells=cells,
-        places=(first_places + columns[0], first_places + columns[1]),
-        n=(n_of_cells[:, columns[0]], n_of_cells[:, columns[1]]),
-        used=used,
-        shares=shares_of_rows(moments, columns, used),
-        rows=moments._pair(columns[0], columns[1], np.flatnonzero(used)),
-    )
+    return {
+        "names": (group, reference),
+        "strata": moments.strata,
+        "cells": cells,
+        "places": (first_places + columns[0], first_places + columns[1]),
+        "n": (n_of_cells[:, columns[0]], n_of_cells[:, columns[1]]),
+        "sizes": tuple(moments._of_group(sizes, column) for column in columns),
+        "used": used,
+        "shares": shares_of_rows(moments, columns, used),
+        "rows": moments._pair(columns[0], columns[1], np.flatnonzero(used)),
+    }

@@ -21,6 +21,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.compare import level_of_each
 from fairstats.methods.rates.numbers.areas import AREA_METHOD
+from fairstats.methods.rates.numbers.bootstrap import STUDENTISED, SYMMETRIC
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, compare_pair
 from fairstats.methods.rates.numbers.options import name_of_strata
 from fairstats.methods.rates.numbers.result import (
@@ -33,7 +34,6 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.numbers.strata_limits import (
     CellValues,
     StratumValues,
-    pair_of_limits,
 )
 from fairstats.methods.rates.numbers.strata_pairs import (
     StratumAreas,
@@ -109,6 +109,12 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
             return (
                 f"Areas are adjusted by the weights p₁p₀/(p₁ + p₀), p the rows of each group with a"
                 f" favourable label, over {strata_words}; limits by {AREA_METHOD}."
+            )
+        if self.stratum_values is not None and self.method in (STUDENTISED, SYMMETRIC):
+            return (
+                f"Means and variances are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and"
+                f" Haenszel, w the rows of each group (or their weights), over {strata_words};"
+                f" limits by {self.method} of the units of every stratum."
             )
         if self.stratum_values is not None:
             return (
@@ -208,7 +214,7 @@ def make_pair(
 ) -> WithinStrataOfPair:
     """A group and its reference within strata, by means, by areas, or by what has limits."""
     if cells is not None:
-        return pair_of_limits(moments, cells, *names)
+        return cells.pair(moments, *names)
     if areas is not None:
         return pair_of_areas(moments, areas, *names)
     return pair_within_strata(moments, *names, column, root=metric in ROOTS)
