@@ -255,6 +255,9 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
       pvalue_homogeneity = row$q_p
     )
   }))
+  if (!is.null(about$family)) {
+    return(found)
+  }
   found$pvalue_adjusted <- if (about$among > 0) {
     pmin(about$among * found$pvalue, 1)
   } else {
@@ -262,16 +265,29 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   }
   one_value <- about$contrast == "ratio" && about$limit == 1
   found <- settle_rows(found, options, about$among, one_value)
-  among <- paste(length(levels), "strata")
+  digits <- if (about$contrast == "ratio") "%.3f" else "%+.4g"
+  with_disagreements(found, crude, stratum, about$contrast, digits)
+}
+
+# Where the rows within strata say another thing than the `crude` ones of the same pairs.
+with_disagreements <- function(found, crude, stratum, contrast, digits = NULL) {
+  among <- paste(length(unique(stratum)), "strata")
   if (!is.null(attr(stratum, "name"))) {
     among <- paste(among, "of", attr(stratum, "name"))
   }
-  digits <- if (about$contrast == "ratio") "%.3f" else "%+.4g"
   found$disagreement <- vapply(
     seq_len(nrow(found)),
-    function(k) disagreement_of(crude[k, ], found[k, ], about$contrast, among, digits),
+    function(k) {
+      if (is.null(digits)) {
+        disagreement_of(crude[k, ], found[k, ], contrast, among)
+      } else {
+        disagreement_of(crude[k, ], found[k, ], contrast, among, digits)
+      }
+    },
     ""
   )
+  along <- found$disagreement != "" & !is.null(found$cutoff)
+  found$disagreement[along] <- sprintf("At %.4g, %s", found$cutoff[along], found$disagreement[along])
   found
 }
 

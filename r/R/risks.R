@@ -774,7 +774,8 @@ curve_rows <- function(
 }
 
 # A rate at every cut-off as the rates of predictions are compared, all as one family.
-rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") {
+# `sign`: -1 where rows up to a cut-off are selected, those from its negative on.
+rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff", sign = 1) {
   input <- scene$input
   if (by == "cutoff") {
     cutoffs <- chosen_cutoffs(input$score, cutoffs)
@@ -815,7 +816,7 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
           critical,
           of[[at]]$everybody
         )
-        row$cutoff <- cutoffs[at]
+        row$cutoff <- sign * cutoffs[at]
         row
       })
     }),
@@ -861,16 +862,15 @@ selection_by_quantile <- function(x, scene, arguments) {
   # rows up to a cut-off are those from its negative on
   sign <- if (arguments$larger_is_better) 1 else -1
   scene$input$score <- sign * x
-  found <- rate_curve(
+  rate_curve(
     "selection_rate",
     scene,
     arguments,
     options,
     sign * cutoffs,
-    by = "quantile"
+    by = "quantile",
+    sign = sign
   )
-  found$cutoff <- sign * found$cutoff
-  found
 }
 
 # The first value up to which each share of the rows lies.

@@ -74,7 +74,7 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
   found <- c(0, NaN, NaN)
   if (!none) {
     scale <- if (ratio) log else identity
-    widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 1)))^2 / 4, numeric(length(used)))
+    widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 2)))^2 / 16, numeric(length(used)))
     found <- cochran_test(
       scale(of_strata[[1L]]) - scale(of_strata[[2L]]),
       rowSums(matrix(widths, length(used)))
@@ -499,7 +499,8 @@ adjusted_benefits <- function(y, score, place, stratum, design, groups, crude, a
     rows$cutoff <- cutoff
     rows
   }))
-  as_one_family(found, about$options)
+  found <- as_one_family(found, about$options)
+  with_disagreements(found, crude, stratum, "difference", "%+.4g")
 }
 
 # A rate within strata at every cut-off, by the stratified score.
@@ -528,18 +529,8 @@ adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude) {
       cutoff = row$cutoff
     )
   }))
-  among <- paste(length(unique(stratum)), "strata")
-  if (!is.null(attr(stratum, "name"))) {
-    among <- paste(among, "of", attr(stratum, "name"))
-  }
-  found$disagreement <- ""
   found <- as_one_family(found, options, contrast == "ratio" && limit == 1)
-  found$disagreement <- vapply(
-    seq_len(nrow(found)),
-    function(k) disagreement_of(crude[k, ], found[k, ], contrast, among),
-    ""
-  )
-  found
+  with_disagreements(found, crude, stratum, contrast)
 }
 
 # Adjusted p-values and verdicts of rows at all cut-offs.

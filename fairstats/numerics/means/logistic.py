@@ -121,7 +121,7 @@ def _fit(design: Floats, offset: Floats, negatives: Any, positives: Any) -> Coef
 
 
 def _bias(regressors: Floats, weights: Floats, risks: Floats, covariance: Floats) -> float:
-    """b of the last coefficient."""
+    """B of the last coefficient."""
     in_rows = weights * risks * (1 - risks)
     information = regressors.T @ (in_rows[:, None] * regressors)
     spread = ((regressors @ covariance) * regressors).sum(axis=1)

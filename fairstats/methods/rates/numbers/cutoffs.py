@@ -342,9 +342,7 @@ def _own_interval(estimates: RateEstimates, group: str, level: float) -> Interva
     if not cases > 0:
         return Interval(low=math.nan, high=math.nan, confidence_level=level, method="Wilson")
     low, high = wilson_limits(np.array([rate]), np.array([cases]), z)
-    return Interval(
-        low=float(low[0]), high=float(high[0]), confidence_level=level, method="Wilson"
-    )
+    return Interval(low=float(low[0]), high=float(high[0]), confidence_level=level, method="Wilson")
 
 
 def wilson_limits(rates: Floats, cases: Floats, z: float) -> tuple[Floats, Floats]:

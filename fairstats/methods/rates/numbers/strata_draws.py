@@ -180,15 +180,11 @@ class PairOfDraws(PairOfLimits):
         factors = [strata_kept_unbiased(self._sizes(each)) for each in positions]
         return self._shares() * np.concatenate(factors)
 
-    def _draws(
-        self, kind: SmoothContrast, positions: tuple[int, int], *, jackknife: bool
-    ) -> Draws:
+    def _draws(self, kind: SmoothContrast, positions: tuple[int, int], *, jackknife: bool) -> Draws:
         places = np.concatenate([self.places[each][self.used] for each in positions])
         return self._draws_of_cells(kind, places.tolist(), jackknife=jackknife)
 
-    def _draws_of_cells(
-        self, kind: SmoothContrast, places: list[int], *, jackknife: bool
-    ) -> Draws:
+    def _draws_of_cells(self, kind: SmoothContrast, places: list[int], *, jackknife: bool) -> Draws:
         """A contrast of some crossings, each a side of its own."""
         chosen = list(dict.fromkeys(places))
         mix = np.zeros((len(places), len(chosen)))

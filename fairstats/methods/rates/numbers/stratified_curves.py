@@ -232,9 +232,7 @@ def with_adjusted_benefits(result: _Curve, parts: Sequence[StratumMoments]) -> _
         )
         within, evidence = compare_within(crude, pair, settings, levels, ratio=False)
         values = {each.name: getattr(within, each.name) for each in fields(within)}
-        compared.append(
-            (StratifiedCurveComparison(**values, cutoff=_cutoff_of(crude)), evidence)
-        )
+        compared.append((StratifiedCurveComparison(**values, cutoff=_cutoff_of(crude)), evidence))
     return _finished(result, compared, parts, settings)
 
 
