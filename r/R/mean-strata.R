@@ -287,7 +287,11 @@ with_disagreements <- function(found, crude, stratum, contrast, digits = NULL) {
     ""
   )
   along <- found$disagreement != "" & !is.null(found$cutoff)
-  found$disagreement[along] <- sprintf("At %.4g, %s", found$cutoff[along], found$disagreement[along])
+  found$disagreement[along] <- sprintf(
+    "At %.4g, %s",
+    found$cutoff[along],
+    found$disagreement[along]
+  )
   found
 }
 

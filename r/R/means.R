@@ -1033,7 +1033,8 @@ mover_values <- function(
     if (reference == -1L) {
       reference <- count + g
     }
-    scale <- if (ratio) log else identity
+    # a limit of 0 or below is open on the logarithmic scale
+    scale <- if (ratio) function(x) log(pmax(x, 0)) else identity
     contrast <- if (!small[g] && !small[reference]) {
       mover_of_two(
         scale(value[c(g, reference)]),

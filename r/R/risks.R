@@ -26,8 +26,8 @@
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them, of `fs_scores` but for the parts of the Brier score.
-#' @param strata Confounder, for losses, balance and calibration in the large, as in [fs_means()]; and
-#'   for AUC, with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
+#' @param strata Confounder, as in [fs_means()], of all but isotonic curves and parts of the Brier
+#'   score; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit

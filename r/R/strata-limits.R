@@ -120,7 +120,11 @@ regression_cells <- function(metric, y, score, cell, count, weight = NULL, clust
   size <- vapply(
     rows,
     function(r) {
-      if (is.null(r$unit)) kish(weights_of(r)) else kish(as.vector(tapply(weights_of(r), r$unit, sum)))
+      if (is.null(r$unit)) {
+        kish(weights_of(r))
+      } else {
+        kish(as.vector(tapply(weights_of(r), r$unit, sum)))
+      }
     },
     0
   )

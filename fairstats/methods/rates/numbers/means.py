@@ -159,11 +159,12 @@ def means(
         Adjustment of p-values, and so of verdicts, over the comparisons: holm, bonferroni, sidak,
         hommel, fdr_bh or none.
     strata : array-like, shape (n,), optional
-        Confounder of means (not of quantiles, standardised differences and selection rates, nor
-        with "rest" and "overall"): the result then has comparisons within strata beside the crude
-        ones (`stratified`, and columns ``adjusted…``), and a sentence where they disagree. Each
-        mean is Σωm over the strata, with the weights of Mantel and Haenszel, ω ∝ w₁w₀/(w₁ + w₀),
-        w the rows of both groups (or the sums of their weights). Strata without two rows (or
+        Confounder (not with "rest" and "overall"): the result then has comparisons within strata
+        beside the crude ones (`stratified`, and columns ``adjusted…``), and a sentence where they
+        disagree. Each mean, or quantile, is Σωm over the strata, with the weights of Mantel and
+        Haenszel, ω ∝ w₁w₀/(w₁ + w₀), w the rows of both groups (or the sums of their weights);
+        standardised differences divide by the spread within strata, selection rates are compared by
+        the stratified score. Strata without two rows (or
         clusters) of both are left out and named. A tally that was made with strata brings them
         along.
     sample_weight, cluster : array-like, shape (n,), optional
@@ -220,6 +221,14 @@ def means(
     with five rows of both: of level .05 it has .025 to .055, but up to .13 where tails are long and
     the sizes of both groups run opposite over the strata. Simultaneous limits within strata are
     Bonferroni's.
+
+    Limits of a sum of quantiles over strata are by MOVER [3]_ of the strata's own, with 20 rows of
+    both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with
+    the widths of these limits. One-sided errors at a nominal .05: medians of 3 × 20/200 .053 and
+    .032, of 8 × 40/100 .056 and .034; of few skewed rows in many strata more, for their medians are
+    biased (exponential 8 × 20/100 .066, lognormal .080). Within strata standardised differences are
+    (Σωm₁ − Σωm₀)/√((Σωs₁² + Σωs₀²)/2), by draws of the units of every stratum, of which five of
+    both groups are needed, and 39 of a group beyond the first of every stratum.
 
     Limits of quantiles are interpolated order statistics [2]_, and those of their differences and
     ratios come from both groups' limits (MOVER [3]_). Values are R's type 7.
@@ -479,8 +488,9 @@ def prediction_errors(
     reference, comparisons, margin, threshold, alternative, confidence_level, simultaneous, adjust
         As in `means`.
     strata, sample_weight, cluster, missing, groups, n_resamples, rng
-        As in `means`; draws are those of R², which has no comparison within strata. Root mean
-        squared errors within strata are roots of adjusted mean squares.
+        As in `means`; draws are those of R². Within strata root mean squared errors are roots of
+        adjusted mean squares, and R² is 1 − Σωe/Σωs², e the mean squared error and s² the variance
+        of a stratum: the share of the variance within strata that is predicted.
 
     Returns
     -------

@@ -419,7 +419,7 @@ def test_r_agrees(what: str, options: dict[str, Any], names: dict[str, str]) -> 
     data = {"sensitive_features": frame["sex"].to_numpy(), "strata": frame["branch"].to_numpy()}
     for argument, name in names.items():
         data[argument] = frame[name].to_numpy()
-    design = {"sample_weight": frame["weight"], "cluster": clusters(frame)}
+    design = {"sample_weight": frame["weight"], "cluster": clusters(frame, 2)}
     for argument in design:
         if options.get(argument):
             options = {**options, argument: design[argument]}
@@ -461,5 +461,6 @@ def test_functions_of_r_answer_alike() -> None:
         rows = compare(frame, what, **options).stratified.comparisons
         adjusted = np.atleast_1d(found["adjusted"])
         pvalues = np.atleast_1d(found["adjusted_pvalue"])
-        assert adjusted == pytest.approx([row.estimate for row in rows], rel=1e-8)
+        # coefficients are the ends of two searches
+        assert adjusted == pytest.approx([row.estimate for row in rows], rel=1e-6)
         assert pvalues == pytest.approx([row.pvalue for row in rows], rel=1e-5)
