@@ -52,6 +52,12 @@ from fairstats.methods.rates.numbers.stratified import (
 from fairstats.methods.rates.numbers.stratified import (
     StratifiedNumberRatioResult as StratifiedNumberRatioResult,
 )
+from fairstats.methods.rates.numbers.stratified_curves import (
+    StratifiedCurveDifferenceResult as StratifiedCurveDifferenceResult,
+)
+from fairstats.methods.rates.numbers.stratified_curves import (
+    StratifiedCurveRatioResult as StratifiedCurveRatioResult,
+)
 from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult

@@ -184,32 +184,30 @@ means_in_strata <- function(x) {
   }
 }
 
-# The same by areas under ROC curves.
+# The same by areas under ROC curves, also of rows with weights or in clusters.
 areas_in_strata <- function(y, score) {
   function(cell, count, design, about, together) {
-    if (!is.null(design$weight) || !is.null(design$cluster)) {
-      stop_argument("strata", "strata of weighted or clustered areas", "rows of equal weight")
-    }
-    cells <- split(data.frame(y = y, score = score), factor(cell, seq_len(count)))
-    positives <- vapply(cells, function(r) sum(r$y == 1), 0, USE.NAMES = FALSE)
-    negatives <- vapply(cells, function(r) sum(r$y == 0), 0, USE.NAMES = FALSE)
-    known <- pmin(positives, negatives) > 1
-    places <- lapply(cells[known], function(r) placements(r$score, r$y))
-    area <- variance <- rep(NaN, count)
-    area[known] <- vapply(places, function(p) mean(p$up), 0)
-    variance[known] <- vapply(
-      places,
-      function(p) stats::var(p$up) / length(p$up) + stats::var(p$down) / length(p$down),
-      0
+    rows <- unname(rows_of_groups(y, score, cell, count, design$weight, design$cluster))
+    areas <- lapply(rows, area_of)
+    designed <- !is.null(design$weight) || !is.null(design$cluster)
+    counted <- vapply(areas, `[[`, c(0, 0), "counted")
+    sizes <- if (designed) vapply(areas, `[[`, c(0, 0), "sizes") else counted
+    known <- list(
+      area = vapply(areas, `[[`, 0, "value"),
+      variance = vapply(areas, `[[`, 0, "variance"),
+      positives = sizes[1L, ],
+      negatives = sizes[2L, ],
+      n = vapply(rows, nrow, 0L),
+      counted = counted,
+      weight = vapply(rows, function(r) sum(weights_of(r)[r$y == 1]), 0),
+      df = if (designed) {
+        vapply(areas, function(a) if (is.null(a$df)) max(min(a$sizes) - 1, 1) else a$df, 0)
+      }
     )
     function(pair) {
-      of_pair <- list(
-        area = area[pair],
-        variance = variance[pair],
-        positives = positives[pair],
-        negatives = negatives[pair],
-        n = (positives + negatives)[pair]
-      )
+      of_pair <- lapply(known, function(x) {
+        if (is.matrix(x)) x[, pair] else x[pair]
+      })
       level <- about$options$confidence_level
       compare_adjusted_areas(of_pair, about$contrast, about$limit, level, together)
     }
@@ -234,6 +232,10 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   if (about$among > 0) {
     together <- about$among
   }
+  # at several cut-offs all of them are one family
+  if (!is.null(about$family)) {
+    together <- about$family
+  }
   compare_pair <- compare(cell, length(levels) * count, design, about, together)
   cells_of <- function(group) (seq_along(levels) - 1L) * count + match(group, groups)
   found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
@@ -253,6 +255,9 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
       pvalue_homogeneity = row$q_p
     )
   }))
+  if (!is.null(about$family)) {
+    return(found)
+  }
   found$pvalue_adjusted <- if (about$among > 0) {
     pmin(about$among * found$pvalue, 1)
   } else {
@@ -260,15 +265,32 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   }
   one_value <- about$contrast == "ratio" && about$limit == 1
   found <- settle_rows(found, options, about$among, one_value)
-  among <- paste(length(levels), "strata")
+  digits <- if (about$contrast == "ratio") "%.3f" else "%+.4g"
+  with_disagreements(found, crude, stratum, about$contrast, digits)
+}
+
+# Where the rows within strata say another thing than the `crude` ones of the same pairs.
+with_disagreements <- function(found, crude, stratum, contrast, digits = NULL) {
+  among <- paste(length(unique(stratum)), "strata")
   if (!is.null(attr(stratum, "name"))) {
     among <- paste(among, "of", attr(stratum, "name"))
   }
-  digits <- if (about$contrast == "ratio") "%.3f" else "%+.4g"
   found$disagreement <- vapply(
     seq_len(nrow(found)),
-    function(k) disagreement_of(crude[k, ], found[k, ], about$contrast, among, digits),
+    function(k) {
+      if (is.null(digits)) {
+        disagreement_of(crude[k, ], found[k, ], contrast, among)
+      } else {
+        disagreement_of(crude[k, ], found[k, ], contrast, among, digits)
+      }
+    },
     ""
+  )
+  along <- found$disagreement != "" & !is.null(found$cutoff)
+  found$disagreement[along] <- sprintf(
+    "At %.4g, %s",
+    found$cutoff[along],
+    found$disagreement[along]
   )
   found
 }
@@ -284,8 +306,8 @@ with_adjusted_means <- function(crude, within, as_table) {
   with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "head")))
 }
 
-# The stratum of every row of numbers; NULL without strata. `pooled`: whether groups are compared
-# with pooled rows, `without`: what is asked that has no comparison within strata.
+# The stratum of every row of numbers; NULL without strata. `without`: what is asked that has no
+# comparison within strata.
 stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NULL) {
   if (is.null(strata)) {
     return(NULL)
@@ -294,7 +316,7 @@ stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NUL
     stop_argument(
       "strata",
       paste("strata with", without),
-      "strata with means of a number, errors, losses, balance, calibration in the large; and AUC"
+      "strata with numbers, errors, losses, AUC, rates, calibration in the large, slope, intercept"
     )
   }
   if (comparisons %in% POOLED) {
@@ -312,40 +334,47 @@ FEWEST_BEYOND_OF_LABEL <- 9
 # Areas of a group and then of its reference, both in all strata, adjusted with the weights of their
 # positives. Limits are the wider of two, as those of a single area: of the logit with Satterthwaite's
 # degrees of freedom, and those that Hanley and McNeil's variance, as if all strata had one area,
-# does not reject.
-adjusted_area_values <- function(area, variance, positives, negatives, n) {
-  count <- length(area) / 2
+# does not reject. Of rows with weights or in clusters (`df`) positives and negatives are effective
+# ones, and both limits have Student's t.
+adjusted_area_values <- function(a) {
+  count <- length(a$area) / 2
   at <- list(seq_len(count), count + seq_len(count))
-  fewest <- pmin(positives, negatives)
-  used <- which(pmin(fewest[at[[1L]]], fewest[at[[2L]]]) >= FEWEST_OF_AREA)
+  fewest <- apply(a$counted, 2L, min)
+  known <- is.finite(a$area)
+  fine <- fewest >= FEWEST_OF_AREA & known
+  used <- which(fine[at[[1L]]] & fine[at[[2L]]])
   cells <- lapply(at, function(of_group) of_group[used])
-  share <- positives[cells[[1L]]] *
-    positives[cells[[2L]]] /
-    (positives[cells[[1L]]] + positives[cells[[2L]]])
+  share <- a$weight[cells[[1L]]] *
+    a$weight[cells[[2L]]] /
+    (a$weight[cells[[1L]]] + a$weight[cells[[2L]]])
   share <- share / sum(share)
-  value <- vapply(cells, function(k) if (length(k)) sum(share * area[k]) else NaN, 0)
+  df_of <- df_of_areas(a)
+  value <- vapply(cells, function(k) if (length(k)) sum(share * a$area[k]) else NaN, 0)
   own <- function(group, critical) {
     k <- cells[[group]]
     if (!length(k)) {
       return(c(NaN, NaN))
     }
-    terms <- share^2 * variance[k]
-    df <- sum(terms)^2 / sum(terms^2 / (fewest[k] - 1))
+    terms <- share^2 * a$variance[k]
+    df <- sum(terms)^2 / sum(terms^2 / df_of[k])
+    if (!sum(terms) > 0) {
+      df <- sum(df_of[k])
+    }
     by_logit <- -stats::qt(stats::pnorm(-critical), df)
     wider_limits_of_area(
       value[group],
       sum(terms),
       by_logit,
-      critical,
-      positives[k],
-      negatives[k],
+      if (is.null(a$df)) critical else by_logit,
+      a$positives[k],
+      a$negatives[k],
       share
     )
   }
   small <- vapply(
     cells,
     function(k) {
-      beyond <- min(sum(positives[k] - 1), sum(negatives[k] - 1))
+      beyond <- min(rowSums(a$counted[, k, drop = FALSE] - 1))
       !length(k) || beyond < FEWEST_BEYOND_OF_LABEL
     },
     NA
@@ -353,8 +382,8 @@ adjusted_area_values <- function(area, variance, positives, negatives, n) {
   c(
     mover_values(
       value,
-      vapply(cells, function(k) sum(share^2 * variance[k]), 0),
-      vapply(cells, function(k) sum(n[k]), 0),
+      vapply(cells, function(k) sum(share^2 * a$variance[k]), 0),
+      vapply(cells, function(k) sum(a$n[k]), 0),
       small,
       own,
       "logit DeLong and Newcombe (MOVER)"
@@ -363,8 +392,15 @@ adjusted_area_values <- function(area, variance, positives, negatives, n) {
   )
 }
 
+# Degrees of freedom of the variances: of the rarer label, or those of the design.
+df_of_areas <- function(a) if (is.null(a$df)) pmin(a$positives, a$negatives) - 1 else a$df
+
 # As mean_homogeneity(), by DeLong's variances and Welch's degrees of freedom.
-area_homogeneity <- function(area, variance, fewest, cells) {
+area_homogeneity <- function(a, cells) {
+  area <- a$area
+  variance <- a$variance
+  fewest <- pmin(a$positives, a$negatives)
+  df_of <- df_of_areas(a)
   one <- cells[[1L]]
   zero <- cells[[2L]]
   v <- variance[one] + variance[zero]
@@ -376,7 +412,7 @@ area_homogeneity <- function(area, variance, fewest, cells) {
   zero <- zero[kept]
   v <- v[kept]
   d <- area[one] - area[zero]
-  df <- v^2 / (variance[one]^2 / (fewest[one] - 1) + variance[zero]^2 / (fewest[zero] - 1))
+  df <- v^2 / (variance[one]^2 / df_of[one] + variance[zero]^2 / df_of[zero])
   total <- function(value) {
     sum(stats::qnorm(stats::pt(-abs(d - value) / sqrt(v), df))^2)
   }
@@ -399,10 +435,17 @@ crosscheck_adjusted_areas <- function(
   contrast,
   level,
   limit,
-  together
+  together,
+  counted = NULL,
+  weight = NULL,
+  df = NULL
 ) {
+  a <- list(area = area, variance = variance, positives = positives, negatives = negatives, n = n)
+  a$counted <- if (is.null(counted)) rbind(positives, negatives) else matrix(counted, 2L)
+  a$weight <- if (is.null(weight)) positives else weight
+  a$df <- df
   row <- compare_adjusted_areas(
-    list(area = area, variance = variance, positives = positives, negatives = negatives, n = n),
+    a,
     contrast,
     limit,
     level,
@@ -412,7 +455,7 @@ crosscheck_adjusted_areas <- function(
 }
 
 compare_adjusted_areas <- function(a, contrast, limit, level, together) {
-  values <- adjusted_area_values(a$area, a$variance, a$positives, a$negatives, a$n)
+  values <- adjusted_area_values(a)
   row <- compare_numbers(
     values,
     cbind(1L, 2L),
@@ -422,7 +465,7 @@ compare_adjusted_areas <- function(a, contrast, limit, level, together) {
     if (together > 1) "bonferroni" else "none",
     matrix(0L, max(together, 1), 2L)
   )[[1L]]
-  found <- area_homogeneity(a$area, a$variance, pmin(a$positives, a$negatives), values$cells)
+  found <- area_homogeneity(a, values$cells)
   if (contrast == "ratio") {
     found[2:3] <- NaN
   }

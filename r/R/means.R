@@ -27,12 +27,13 @@ FEWEST_UNITS <- 20
 #'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
 #'   `"overall"`, all rows; of quantiles and of selection rates by quantile `"rest"`.
-#' @param strata Confounder of means, errors (but R squared) and their roots: adds the comparison
+#' @param strata Confounder: adds the comparison
 #'   within strata as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`, `adjusted_pvalue`,
 #'   `adjusted_verdict` and `pvalue_homogeneity`, and in full as attribute `"stratified"`; a sentence
 #'   where both disagree is printed first. Each mean is sum(w m) / sum(w) over the strata, with the
 #'   weights of Mantel and Haenszel, w = w1 w0 / (w1 + w0), of the rows of both groups or their
-#'   weights. Not with `"rest"` and `"overall"`.
+#'   weights; quantiles, variances and mean squared errors are summed alike, and rates at a cut-off
+#'   compared by the stratified score. Not with `"rest"` and `"overall"`.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
@@ -85,14 +86,7 @@ fs_means <- function(
     order <- numbers_in(statistic, "statistic", 0, 1, open = BOTH)
   }
   choice_of(contrast, "contrast", c("difference", "ratio", "standardised_difference"))
-  without <- if (identical(statistic, "selection_rate")) {
-    "selection rates by quantile"
-  } else if (!is.null(order)) {
-    "a quantile"
-  } else if (contrast == "standardised_difference") {
-    "standardised differences"
-  }
-  scene <- read_number_columns(arguments, "y", without)
+  scene <- read_number_columns(arguments, "y")
   if (identical(statistic, "selection_rate")) {
     return(selection_by_quantile(scene$numbers$y, scene, arguments))
   }
@@ -141,8 +135,7 @@ fs_prediction_errors <- function(
   arguments <- given_arguments()
   metrics <- c("mean_absolute_error", "mean_residual", "root_mean_squared_error", "r_squared")
   choice_of(metric, "metric", metrics)
-  without <- if (metric == "r_squared") "R squared"
-  scene <- read_number_columns(arguments, c("y_true", "y_pred"), without)
+  scene <- read_number_columns(arguments, c("y_true", "y_pred"))
   residual <- scene$numbers$y_pred - scene$numbers$y_true
   if (metric == "r_squared") {
     if (contrast != "difference") {
@@ -162,7 +155,7 @@ fs_prediction_errors <- function(
 }
 
 # Columns, groups and pairs of a call whose outcomes are numbers.
-read_number_columns <- function(arguments, names, without = NULL) {
+read_number_columns <- function(arguments, names) {
   names_of_columns <- c(names, "sensitive_features", "sample_weight", "cluster", "strata")
   columns <- arguments[intersect(names(arguments), names_of_columns)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
@@ -192,8 +185,7 @@ read_number_columns <- function(arguments, names, without = NULL) {
     read$strata,
     scene$input$n,
     arguments$strata,
-    kind,
-    without
+    kind
   )
   groups <- seq_along(scene$grouping$groups)
   if (kind == "rest") {
@@ -260,7 +252,11 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
   if (!is.null(scene$stratum)) {
     adjust <- function(crude, about) {
       about$root <- root
-      compare <- means_in_strata(numbers[[column]])
+      compare <- if (is.null(order)) {
+        means_in_strata(numbers[[column]])
+      } else {
+        quantiles_in_strata(numbers[[column]], order)
+      }
       adjusted_rows(compare, place, scene$stratum, scene$input, groups, crude, about)
     }
   }
@@ -289,7 +285,15 @@ smooth_table <- function(metric, x, squared_error, scene, arguments) {
       resamples
     )
   }
-  table_of_values(metric, values, scene, arguments, "difference")
+  adjust <- NULL
+  if (!is.null(scene$stratum)) {
+    adjust <- function(crude, about) {
+      compare <- draws_in_strata(metric, x, squared_error, resamples, arguments$seed)
+      place <- match(scene$grouping$labels, groups)
+      adjusted_rows(compare, place, scene$stratum, scene$input, groups, crude, about)
+    }
+  }
+  table_of_values(metric, values, scene, arguments, "difference", adjust)
 }
 
 # `make_values`: what draws, draws by the seed; `adjust`: makes the rows within strata.
@@ -1029,7 +1033,8 @@ mover_values <- function(
     if (reference == -1L) {
       reference <- count + g
     }
-    scale <- if (ratio) log else identity
+    # a limit of 0 or below is open on the logarithmic scale
+    scale <- if (ratio) function(x) log(pmax(x, 0)) else identity
     contrast <- if (!small[g] && !small[reference]) {
       mover_of_two(
         scale(value[c(g, reference)]),

@@ -26,8 +26,8 @@
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them, of `fs_scores` but for the parts of the Brier score.
-#' @param strata Confounder, for losses, balance and calibration in the large, as in [fs_means()]; and
-#'   for AUC, with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
+#' @param strata Confounder, as in [fs_means()], of all but isotonic curves and parts of the Brier
+#'   score; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -92,6 +92,7 @@ fs_calibration <- function(
   adjust = "holm",
   sample_weight = NULL,
   cluster = NULL,
+  strata = NULL,
   pos_label = 1,
   missing = "raise",
   n_resamples = 999,
@@ -202,8 +203,9 @@ risk_table <- function(metric, arguments, cutoffs) {
     input$n,
     arguments$strata,
     kind,
-    if (!metric %in% c("auc", MEANS_OF_SCORES)) metric
+    if (metric %in% c(BRIER_PARTS, "isotonic_calibration")) metric
   )
+  scene$stratum <- stratum
   if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
     input$weight <- weights_that_count(input$weight, scene$grouping$labels, kind)
     is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
@@ -307,8 +309,18 @@ risk_table <- function(metric, arguments, cutoffs) {
     rows <- which(numbers$kept)
     stratum <- structure(stratum[rows], name = attr(stratum, "name"))
     design <- list(weight = input$weight[rows], cluster = input$cluster[rows])
-    compare <- if (metric == "auc") areas_in_strata(y, score) else means_in_strata(numbers$x[rows])
-    within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
+    if (metric == "net_benefit") {
+      within <- adjusted_benefits(y, score, place, stratum, design, groups, crude, about)
+    } else {
+      compare <- if (metric == "auc") {
+        areas_in_strata(y, score)
+      } else if (metric %in% MEANS_OF_SCORES) {
+        means_in_strata(numbers$x[rows])
+      } else {
+        regressions_in_strata(metric, y, score)
+      }
+      within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
+    }
   }
   table <- with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
   if (metric == "isotonic_calibration") {
@@ -762,7 +774,8 @@ curve_rows <- function(
 }
 
 # A rate at every cut-off as the rates of predictions are compared, all as one family.
-rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") {
+# `sign`: -1 where rows up to a cut-off are selected, those from its negative on.
+rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff", sign = 1) {
   input <- scene$input
   if (by == "cutoff") {
     cutoffs <- chosen_cutoffs(input$score, cutoffs)
@@ -803,14 +816,20 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
           critical,
           of[[at]]$everybody
         )
-        row$cutoff <- cutoffs[at]
+        row$cutoff <- sign * cutoffs[at]
         row
       })
     }),
     recursive = FALSE
   ))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  as_audit(settle_rows(found, options), "scores", input)
+  crude <- settle_rows(found, options)
+  within <- NULL
+  if (!is.null(scene$stratum)) {
+    options$simultaneous <- "bonferroni"
+    within <- adjusted_rates(rate, scene, contrast, options, cutoffs, crude)
+  }
+  with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
 }
 
 # The pairs of rates along cut-offs: behind the groups stand all others of each.
@@ -843,16 +862,15 @@ selection_by_quantile <- function(x, scene, arguments) {
   # rows up to a cut-off are those from its negative on
   sign <- if (arguments$larger_is_better) 1 else -1
   scene$input$score <- sign * x
-  found <- rate_curve(
+  rate_curve(
     "selection_rate",
     scene,
     arguments,
     options,
     sign * cutoffs,
-    by = "quantile"
+    by = "quantile",
+    sign = sign
   )
-  found$cutoff <- sign * found$cutoff
-  found
 }
 
 # The first value up to which each share of the rows lies.

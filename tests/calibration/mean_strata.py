@@ -165,7 +165,7 @@ def _homogeneous(setting: Setting, contrast: str, runs: int, **about: str) -> Ce
     return Cell("means", name, setting.words, simulate, runs, **about)
 
 
-def _public(name: str, regime: str, make: Any, runs: int, **about: str) -> Cell:
+def public_cell(name: str, regime: str, make: Any, runs: int, **about: str) -> Cell:
     """A public function itself; `make`: generator → result, whose contrast is 0 in truth."""
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
@@ -191,7 +191,7 @@ def _public(name: str, regime: str, make: Any, runs: int, **about: str) -> Cell:
     return Cell("means", name, regime, simulate, runs, **about)
 
 
-def _sexes(sizes: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+def groups_in_strata(sizes: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Group and stratum of every row."""
     group = np.concatenate([np.repeat(["g", "r"], pair) for pair in sizes])
     stratum = np.repeat(np.arange(len(sizes)), [sum(pair) for pair in sizes])
@@ -199,7 +199,7 @@ def _sexes(sizes: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weighted(rng: np.random.Generator) -> Any:
-    group, stratum = _sexes([(30, 200)] * 3)
+    group, stratum = groups_in_strata([(30, 200)] * 3)
     return fs.means(
         rng.exponential(size=group.size) + stratum,
         sensitive_features=group,
@@ -210,7 +210,7 @@ def _weighted(rng: np.random.Generator) -> Any:
 
 
 def _clustered(rng: np.random.Generator) -> Any:
-    group, stratum = _sexes([(20, 80)] * 3)
+    group, stratum = groups_in_strata([(20, 80)] * 3)
     rows = rng.integers(1, 6, group.size)
     unit = np.repeat(np.arange(group.size), rows)
     numbers = rng.exponential(size=group.size)[unit] + rng.exponential(size=unit.size)
@@ -224,7 +224,7 @@ def _clustered(rng: np.random.Generator) -> Any:
 
 
 def _roots(rng: np.random.Generator) -> Any:
-    group, stratum = _sexes([(40, 300)] * 3)
+    group, stratum = groups_in_strata([(40, 300)] * 3)
     return fs.prediction_errors(
         np.zeros(group.size),
         rng.normal(0, 1 + stratum),
@@ -236,7 +236,7 @@ def _roots(rng: np.random.Generator) -> Any:
 
 
 def _brier(rng: np.random.Generator) -> Any:
-    group, stratum = _sexes([(30, 200)] * 4)
+    group, stratum = groups_in_strata([(30, 200)] * 4)
     risk = rng.beta(1 + stratum, 4)
     return fs.scores(
         rng.random(group.size) < risk,
@@ -328,25 +328,27 @@ def _cells() -> Iterator[Cell]:
                 if law in (LOGNORMAL, ZEROS) and sizes is opposite:
                     about = {"claim": "fails", "remark": _OPPOSITE}
                 yield _homogeneous(Setting(law, *sizes), contrast, 4_000, **about)
-    yield _public(
+    yield public_cell(
         "means(strata=, sample_weight=)",
         "exponential, 3 × 30/200, lognormal weights (σ = .5)",
         _weighted,
         2_000,
     )
-    yield _public(
+    yield public_cell(
         "means(strata=, cluster=)",
         "exponential, 3 × 20/80 clusters of 1 to 5 rows",
         _clustered,
         2_000,
     )
-    yield _public(
+    yield public_cell(
         "prediction_errors(strata=, metric='root_mean_squared_error')",
         "normal, 3 × 40/300, spreads 1, 2, 3",
         _roots,
         2_000,
     )
-    yield _public("scores(strata=, metric='brier_score')", "calibrated, 4 × 30/200", _brier, 2_000)
+    yield public_cell(
+        "scores(strata=, metric='brier_score')", "calibrated, 4 × 30/200", _brier, 2_000
+    )
     for auc in (0.6, 0.75, 0.9):
         yield _areas(auc, 1.0, ((10, 20), (60, 120)), 3)
         yield _areas(auc, 1.0, ((3, 8), (15, 30)), 8)

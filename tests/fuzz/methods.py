@@ -446,10 +446,10 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ComparisonResult.plot": _same(ax=None),
     "AbrocaResult.plot": _same(ax=None, kind="roc", group=None),
     "AbrocaResult.roc": lambda result: {"group": result.comparisons[0].reference},
-    "_CurveResult.plot": _same(ax=None, kind="groups", group=None),
-    "_CurveResult.picture": _same(kind="groups", group=None),
-    "_CurveResult.__getitem__": lambda result: {"key": result.comparisons[0].group},
-    "_CurveResult.curve_of": lambda result: {
+    "CurveResult.plot": _same(ax=None, kind="groups", group=None),
+    "CurveResult.picture": _same(kind="groups", group=None),
+    "CurveResult.__getitem__": lambda result: {"key": result.comparisons[0].group},
+    "CurveResult.curve_of": lambda result: {
         "group": result.comparisons[0].group,
         "reference": result.comparisons[0].reference,
     },

@@ -243,6 +243,18 @@ class _MeanOfScores:
         return lower_limit if side < 0 else upper_limit
 
 
+def compare_within_strata(
+    crude_comparison: RateComparison,
+    contrast: str,
+    counts: StratumCounts,
+    settings: Inference,
+    together: int,
+) -> tuple[StratifiedComparison, Evidence]:
+    """One adjusted comparison, with so many whose intervals hold at once, and its evidence."""
+    levels = _JointLevels.of(settings, together)
+    return _compare_within_strata(crude_comparison, contrast, counts, settings, levels)
+
+
 def _compare_within_strata(
     crude_comparison: RateComparison,
     contrast: str,

@@ -16,7 +16,15 @@ too small where few units have much weight. Degrees of freedom of Student's t: t
 Kish's number of units less the coefficients, and (Σ d²)²/Σ d⁴, the number of units that the
 variance rests on.
 
+The bias of the estimate is, to the first order, with V its covariance matrix and w the weights,
+
+    b = −½·H⁻¹·Σ w·p·(1 − p)·(1 − 2p)·(xᵀ·V·x)·x                  (Cox and Snell)
+
+which nobody takes away from one group's coefficient; of a sum over strata it is taken away as far
+as one regression of all their rows would not have it.
+
 References: Cox (1958), Two further applications of a model for binary regression, Biometrika 45;
+Cox, Snell (1968), A general definition of residuals, JRSS B 30, 248–275;
 Bell, McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage
 samples, Survey Methodology 28, 169–181.
 """
@@ -45,12 +53,14 @@ _LEAST_INFORMATION = 1e-9
 class Coefficient:
     """An estimate with its standard error, NaN where the labels are separated.
 
-    `df`: degrees of freedom of Student's t; infinite for normal limits.
+    `df`: degrees of freedom of Student's t; infinite for normal limits; `bias`: of the estimate, to
+    the first order.
     """
 
     estimate: float
     std_error: float
     df: float = math.inf
+    bias: float = 0.0
 
 
 #: What a regression does not answer.
@@ -100,7 +110,23 @@ def _fit(design: Floats, offset: Floats, negatives: Any, positives: Any) -> Coef
     fitted = _fit_model(rows[used], design[used], offset[used])
     if fitted is None:
         return _NOTHING
-    return Coefficient(estimate=float(fitted.params[-1]), std_error=float(fitted.bse[-1]))
+    regressors = design[used]
+    risks = expit(regressors @ fitted.params + offset[used])
+    covariance = np.asarray(fitted.cov_params())
+    return Coefficient(
+        estimate=float(fitted.params[-1]),
+        std_error=float(fitted.bse[-1]),
+        bias=_bias(regressors, rows[used].sum(axis=1), risks, covariance),
+    )
+
+
+def _bias(regressors: Floats, weights: Floats, risks: Floats, covariance: Floats) -> float:
+    """B of the last coefficient."""
+    in_rows = weights * risks * (1 - risks)
+    information = regressors.T @ (in_rows[:, None] * regressors)
+    spread = ((regressors @ covariance) * regressors).sum(axis=1)
+    curvature = (in_rows * (1 - 2 * risks) * spread) @ regressors
+    return float(-np.linalg.solve(information, curvature)[-1] / 2)
 
 
 def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coefficient:
@@ -136,7 +162,8 @@ def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coeffic
     shares_left = np.linalg.det(left_over) / np.linalg.det(total)
     if shares_left.min() < _LEAST_INFORMATION:
         return _NOTHING
-    steps = np.linalg.solve(left_over, scores[:, :, None])[:, -1, 0]
+    steps_of_all = np.linalg.solve(left_over, scores[:, :, None])[:, :, 0]
+    steps = steps_of_all[:, -1]
     effective_units = float(unit_weights.sum()) ** 2 / float(unit_weights @ unit_weights)
     squares = steps**2
     if not squares.any():
@@ -145,6 +172,12 @@ def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coeffic
     return Coefficient(
         estimate=float(fitted.params[-1]),
         std_error=math.sqrt((n_units - 1) / n_units * float(squares.sum())),
+        bias=_bias(
+            regressors,
+            weights,
+            risks,
+            (n_units - 1) / n_units * (steps_of_all.T @ steps_of_all),
+        ),
         df=max(min(effective_units - n_columns, units_of_variance), 1.0),
     )
 

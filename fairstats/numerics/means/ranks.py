@@ -55,7 +55,15 @@ class Areas:
             variance=np.asarray(self.variance)[places],
             positives=np.asarray(self.positives)[places],
             negatives=np.asarray(self.negatives)[places],
+            df=None if self.df is None else np.asarray(self.df)[places],
         )
+
+    @property
+    def degrees_of_freedom(self) -> Numbers:
+        """Of DeLong's variance: of the rarer label's rows less 1, or those of the design."""
+        if self.df is not None:
+            return self.df
+        return np.minimum(self.positives, self.negatives) - 1
 
 
 def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Areas:
@@ -73,12 +81,8 @@ def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -
 
 def area_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Limits of the AUC, each at the one-sided level Φ(z), z ≥ 0."""
-    if areas.df is None:
-        quantile = as_student(z, np.minimum(areas.positives, areas.negatives) - 1)
-        quantile_of_score = z
-    else:
-        quantile = as_student(z, areas.df)
-        quantile_of_score = quantile
+    quantile = as_student(z, areas.degrees_of_freedom)
+    quantile_of_score = z if areas.df is None else quantile
     by_logit = _logit_limits(areas.area, areas.variance, quantile)
     by_score = _score_limits(
         areas.area,
@@ -104,7 +108,7 @@ def adjusted_area_limits(parts: Areas, shares: Floats, z: Numbers) -> tuple[Numb
     area = adjusted_area(parts, shares)
     terms = shares**2 * parts.variance
     variance = terms.sum(axis=-1)
-    df_of_parts = np.minimum(parts.positives, parts.negatives) - 1
+    df_of_parts = parts.degrees_of_freedom
     with np.errstate(divide="ignore", invalid="ignore"):
         df = variance**2 / (terms**2 / df_of_parts).sum(axis=-1)
     df = np.where(variance > 0, df, np.sum(df_of_parts))
@@ -115,8 +119,10 @@ def adjusted_area_limits(parts: Areas, shares: Floats, z: Numbers) -> tuple[Numb
         return total
 
     slope_at_end = (shares**2 * _slope_at_end(parts)).sum(axis=-1)
-    by_logit = _logit_limits(area, variance, as_student(z, df))
-    by_score = _score_limits(area, exponential_variance, slope_at_end, z)
+    quantile = as_student(z, df)
+    quantile_of_score = z if parts.df is None else quantile
+    by_logit = _logit_limits(area, variance, quantile)
+    by_score = _score_limits(area, exponential_variance, slope_at_end, quantile_of_score)
     return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
 
 

@@ -23,7 +23,7 @@ is larger there, and takes the place of V in the sample, not in the resamples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ from fairstats.numerics.means.resampling import Draws
 
 
 class SmoothContrast(Protocol):
-    """A function of the totals of two sides."""
+    """A function of the totals of two sides, or of the strata of both."""
 
     @property
     def n_columns(self) -> int:
@@ -48,32 +48,43 @@ class SmoothContrast(Protocol):
         """Of the value in the totals, shape (…, 2, p)."""
 
 
-@dataclass(frozen=True)
+#: Two sides of one stratum each.
+_TWO_SIDES = np.ones(2)
+
+
+@dataclass(frozen=True, eq=False)
 class StandardisedDifference:
     """(m₁ − m₀)/√((s₁² + s₀²)/2): the difference of means in standard deviations.
 
     Columns: the weight, and its product with x and x². s² are variances with the divisor n, so that
-    they are functions of the totals.
+    they are functions of the totals. Within strata m = Σ ω·m_h and s² = Σ ω·c·s_h²: `shares` are
+    the ω of the strata of the group and then of its reference, `spreads` the ω·c; then totals have
+    the shape (…, 2H, p).
     """
 
+    shares: Floats = field(default_factory=_TWO_SIDES.copy)
+    spreads: Floats = field(default_factory=_TWO_SIDES.copy)
     n_columns: int = 3
+
+    def _signed(self) -> Floats:
+        return np.repeat([1.0, -1.0], self.shares.size // 2) * self.shares
 
     def value(self, totals: Floats) -> Floats:
         """Of the totals of both sides."""
         mean, variance = _mean_and_variance(totals)
-        pooled = variance.mean(axis=-1)
+        pooled = variance @ self.spreads / 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = (mean[..., 0] - mean[..., 1]) / np.sqrt(pooled)
+            scaled = mean @ self._signed() / np.sqrt(pooled)
         return np.asarray(np.where(pooled > 0, scaled, np.nan))
 
     def gradient(self, totals: Floats) -> Floats:
-        """∂d/∂m = ±1/s and ∂d/∂s_g² = −d/(4 s²), by the chain rule."""
+        """∂d/∂m = ±ω/s and ∂d/∂s_h² = −d·ω·c/(4 s²), by the chain rule."""
         mean, variance = _mean_and_variance(totals)
-        pooled = variance.mean(axis=-1, keepdims=True)
+        pooled = (variance @ self.spreads / 2)[..., None]
         distance = self.value(totals)[..., None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_mean = np.array([1.0, -1.0]) / np.sqrt(pooled)
-            by_variance = -distance / (4 * pooled)
+            by_mean = self._signed() / np.sqrt(pooled)
+            by_variance = -distance * self.spreads / (4 * pooled)
             weight = totals[..., 0]
             by_square = by_variance / weight
             by_sum = by_mean / weight - 2 * mean * by_square
@@ -81,26 +92,41 @@ class StandardisedDifference:
         return np.stack([by_weight, by_sum, by_square], axis=-1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeterminationDifference:
     """R²₁ − R²₀, each 1 − Σ w(y − f)²/Σ w(y − ȳ)²; of `single`, that of the first side alone.
 
-    Columns: the weight, and its product with y, y² and the squared error.
+    Columns: the weight, and its product with y, y² and the squared error. Within strata 1 − Σ ω·e_h
+    / Σ ω·c·s_h², e_h the mean squared error and s_h² the variance in a stratum; `shares`, `spreads`
+    as in `StandardisedDifference`.
     """
 
     single: bool = False
+    shares: Floats = field(default_factory=_TWO_SIDES.copy)
+    spreads: Floats = field(default_factory=_TWO_SIDES.copy)
     n_columns: int = 4
 
     def _sides(self) -> NDArray[np.float64]:
         return np.array([1.0, 0.0 if self.single else -1.0])
 
+    def _by_side(self, of_strata: Floats) -> Floats:
+        """Sums over the strata of either side, shape (…, 2)."""
+        halves = of_strata.reshape((*of_strata.shape[:-1], 2, -1))
+        return np.asarray(halves.sum(axis=-1))
+
+    def _losses_and_spreads(self, totals: Floats) -> tuple[Floats, Floats]:
+        """Mean squared error and variance of every side, the latter NaN where it is none."""
+        mean, variance = _mean_and_variance(totals)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = self._by_side(self.shares * totals[..., 3] / totals[..., 0])
+            largest = self._by_side(self.spreads * (1 + mean**2))
+        spread = self._by_side(self.spreads * variance)
+        return losses, np.where(spread > 1e-12 * largest, spread, np.nan)
+
     def determination(self, totals: Floats) -> Floats:
         """R² of every side, NaN where the outcome does not vary."""
-        mean, variance = _mean_and_variance(totals)
-        spread = variance * totals[..., 0]
-        varies = variance > 1e-12 * (1 + mean**2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(varies, 1 - totals[..., 3] / spread, np.nan))
+        losses, spread = self._losses_and_spreads(totals)
+        return np.asarray(1 - losses / spread)
 
     def value(self, totals: Floats) -> Floats:
         """Of the totals of both sides."""
@@ -110,22 +136,27 @@ class DeterminationDifference:
         return np.asarray(determination[..., 0] - determination[..., 1])
 
     def gradient(self, totals: Floats) -> Floats:
-        """By the quotient rule."""
+        """By the quotient rule, of 1 − N/D: −∂N/D + N·∂D/D²."""
         mean, variance = _mean_and_variance(totals)
+        losses, spread = self._losses_and_spreads(totals)
+        n_strata = self.shares.size // 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            spread = variance * totals[..., 0]
-            by_spread = totals[..., 3] / spread**2
-            # Σ w(y − ȳ)² = Q − S²/W
-            by_weight = by_spread * mean**2
-            by_sum = -2 * by_spread * mean
-            by_error = -1 / spread
-            slopes = np.stack([by_weight, by_sum, by_spread, by_error], axis=-1)
-        sides = self._sides()
+            by_loss = np.repeat(-1 / spread, n_strata, axis=-1) * self.shares
+            by_spread = np.repeat(losses / spread**2, n_strata, axis=-1) * self.spreads
+            weight = totals[..., 0]
+            by_error = by_loss / weight
+            by_square = by_spread / weight
+            by_sum = -2 * mean * by_square
+            by_weight = (
+                -by_loss * totals[..., 3] / weight + by_spread * (mean**2 - variance)
+            ) / weight
+            slopes = np.stack([by_weight, by_sum, by_square, by_error], axis=-1)
+        sides = np.repeat(self._sides(), n_strata)
         return np.where(sides[:, None] != 0, slopes * sides[:, None], 0.0)
 
 
 def _mean_and_variance(totals: Floats) -> tuple[Floats, Floats]:
-    """Of totals of w, w·x and w·x², shape (…, 2, p)."""
+    """Of totals of w, w·x and w·x², shape (…, sides, p)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = totals[..., 1] / totals[..., 0]
         variance = totals[..., 2] / totals[..., 0] - mean**2
@@ -169,6 +200,16 @@ class GroupTotals:
     scatter: Floats
 
 
+def strata_kept_unbiased(units: Floats) -> Floats:
+    """Factors c of variances with the divisor n in strata of so many units, shape (H,).
+
+    n/(n − 1) by N/(N − 1), N = Σ n: then Σ ω·c·s² lacks as little as the variance of N units, and
+    that of one stratum is what it is.
+    """
+    total = float(units.sum())
+    return units / (units - 1) * ((total - 1) / total)
+
+
 def sample_totals(groups: Sequence[UnitTable]) -> GroupTotals:
     """Of the sample itself."""
     totals = []
@@ -202,7 +243,10 @@ def draw_totals(
 def contrast_with_variance(
     contrast: SmoothContrast, groups: GroupTotals, mix: Floats
 ) -> tuple[Floats, Floats]:
-    """θ and its variance; `mix`, shape (2, G): how often each side counts each group."""
+    """θ and its variance; `mix`, shape (2, G): how often each side counts each group.
+
+    Within strata of both sides (2H, G), the groups then being crossings.
+    """
     sides = np.einsum("sg,...gp->...sp", mix, groups.totals)
     by_group = np.einsum("sg,...sp->...gp", mix, contrast.gradient(sides))
     used = (mix != 0).any(axis=0)

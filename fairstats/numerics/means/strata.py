@@ -12,13 +12,19 @@ strata, with s² the variance of a single row, and k its third cumulant,
 
     γ = Σ n·k / Σ n·s³,        κ = γ·Σ ω³·s³/n².
 
+What has limits but no moments in a stratum, as a quantile or a slope of a regression, is joined by
+MOVER: with v the value and l, u its limits in a stratum,
+
+    V = Σ ω·v,      V − √(Σ ω²·(v − l)²)      and      V + √(Σ ω²·(u − v)²).
+
 Whether one contrast δ holds in all strata is tested by Q = min over δ of Σ z(δ)², z the statistic
 of a stratum that speaks least against δ, with χ² of J − 1 degrees of freedom, J the strata that
 have five rows of both groups and a spread.
 
 References: Mantel, Haenszel (1959), JNCI 22, 719–748; Satterthwaite (1946), Biometrics Bulletin 2,
 110–114; Cochran (1954), The combination of estimates from different experiments, Biometrics 10,
-101–129.
+101–129; Zou, Donner (2008), Construction of confidence limits about effect measures, Statistics in
+Medicine 27, 1693–1702.
 """
 
 from __future__ import annotations
@@ -124,8 +130,7 @@ def homogeneity_of_areas(group: Areas, reference: Areas) -> Homogeneity:
     variance = np.asarray(parts[0].variance) + parts[1].variance
     terms = np.zeros(count)
     for part in parts:
-        df_of_part = np.minimum(part.positives, part.negatives) - 1
-        terms = terms + np.asarray(part.variance) ** 2 / df_of_part
+        terms = terms + np.asarray(part.variance) ** 2 / part.degrees_of_freedom
     df = variance**2 / terms
 
     def total(contrasts: Floats) -> Floats:
@@ -133,6 +138,29 @@ def homogeneity_of_areas(group: Areas, reference: Areas) -> Homogeneity:
         return np.asarray((np.asarray(z) ** 2).sum(axis=1))
 
     return _test_by_least(total, difference)
+
+
+def limits_of_sum(
+    values: Floats, limits: tuple[Floats, Floats], shares: Floats
+) -> tuple[float, float]:
+    """Limits of Σ ω·v from those of each stratum, shape (H,); one limit that is open opens both."""
+    total = float(shares @ values)
+    below = shares * np.maximum(values - limits[0], 0.0)
+    above = shares * np.maximum(limits[1] - values, 0.0)
+    return total - math.hypot(*below.tolist()), total + math.hypot(*above.tolist())
+
+
+def homogeneity_of_estimates(differences: Floats, variances: Floats) -> Homogeneity:
+    """Cochran's Q of one difference in all strata, from estimates with normal errors; (H,)."""
+    informative = np.isfinite(differences) & (variances > 0) & np.isfinite(variances)
+    count = int(informative.sum())
+    if count < 2:
+        return Homogeneity(np.nan, count, np.nan)
+    weights = 1 / variances[informative]
+    distances = differences[informative]
+    mean = float(weights @ distances) / float(weights.sum())
+    statistic = float(weights @ (distances - mean) ** 2)
+    return Homogeneity(statistic, count, float(chdtrc(count - 1, statistic)))
 
 
 def informative_strata(group: Moments, reference: Moments, *, ratio: bool) -> NDArray[np.bool_]:

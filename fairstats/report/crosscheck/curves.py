@@ -7,22 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.registry import RATES
+from fairstats.ground.registry import ENDINGS, RATES
+from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
 from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT
 from fairstats.methods.rates.numbers.isotonic import ISOTONIC
+from fairstats.methods.rates.numbers.stratified_curves import (
+    StratifiedCurveDifferenceResult,
+    StratifiedCurveRatioResult,
+)
 from fairstats.methods.rates.setup import POOLED
+from fairstats.methods.rates.stratified_design import stratum_table
+from fairstats.methods.rates.stratified_result import ENDING, rates_of
+from fairstats.numerics.rates.strata import Strata
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
 from fairstats.report.crosscheck.numbers import (
     PLACES_OF_POOLED,
     VALUES,
+    compare_adjusted_mean,
     compare_row_of_numbers,
     design_of_rows,
 )
+from fairstats.report.crosscheck.pairs import ask_of_strata, compare_stratified
 from fairstats.report.crosscheck.rates import adjusted, compare_row_of_rates, method_in_r
 
 _TWIN = "crosscheck_curves"
 _TWIN_OF_RATES = "crosscheck_rate_curve"
+_TWIN_OF_OWN = "crosscheck_adjusted_rates"
 _TWIN_OF_EQUALITY = "crosscheck_equal_curves"
 EQUALITY = (
     Line("statistic of equal curves", "test.statistic", "statistic"),
@@ -137,3 +148,31 @@ def _compare_rates(
         place = bench.place_of(comparison)
         yield from place.compare_all(VALUES[2:], comparison, row, _TWIN_OF_RATES)
         yield from compare_row_of_rates(comparison, row, result, rate, bench, _TWIN_OF_RATES)
+
+
+def stratified_curves(
+    result: StratifiedCurveDifferenceResult | StratifiedCurveRatioResult, bench: Bench
+) -> Iterator[Check]:
+    """Every comparison within strata at every cut-off, from the cells or moments of the strata."""
+    together = len(result.comparisons)
+    n_pairs = together // len(result.stratum_parts)
+    for place, comparison in enumerate(result.comparisons):
+        part = result.stratum_parts[place // n_pairs]
+        if isinstance(part, StratumMoments):
+            yield from compare_adjusted_mean(comparison, part, result, together, bench)
+            continue
+        (rate,) = rates_of(f"{result.rate}{ENDINGS[result.scale]}{ENDING}", part)
+        table = stratum_table(part, rate, comparison.group, comparison.reference)
+        shared = Strata.of(
+            *(column[table.shared] for column in (table.k1, table.n1, table.k0, table.n0))
+        )
+        columns = (shared.k1, shared.n1, shared.k0, shared.n0)
+        answered = ask_of_strata(result, [columns], together, bench)
+        yield from compare_stratified(comparison, answered, result, bench)
+        if shared.k1.size:
+            answer = bench.call(_TWIN_OF_OWN, *columns, result.settings.confidence_level)
+            lines = (VALUES[2], VALUES[3], VALUES[4], VALUES[5])
+            yield from bench.place_of(comparison).compare_all(
+                lines, comparison, answer, _TWIN_OF_OWN
+            )
+    yield from adjusted(result, bench)

@@ -7,10 +7,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.encoding import label_text
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.values import factorize
 from fairstats.methods.rates.numbers.areas import AREA_METHOD
 from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED, SYMMETRIC
@@ -27,6 +30,7 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
+from fairstats.methods.rates.numbers.strata_pairs import StratumAreas
 from fairstats.methods.rates.numbers.stratified import (
     ROOTS,
     StratifiedNumberDifferenceResult,
@@ -42,6 +46,9 @@ _TWIN_OF_QUANTILES = "crosscheck_quantiles"
 _TWIN_OF_RISKS = "crosscheck_risks"
 _TWIN_WITHIN_STRATA = "crosscheck_adjusted_means"
 _TWIN_OF_ADJUSTED_AREAS = "crosscheck_adjusted_areas"
+_TWIN_OF_ADJUSTED_QUANTILES = "crosscheck_adjusted_quantiles"
+_TWIN_OF_ADJUSTED_FITS = "crosscheck_adjusted_regressions"
+_TWIN_OF_ADJUSTED_DRAWS = "crosscheck_adjusted_draws"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
 #: Rows of a decomposition for each pair of groups.
@@ -115,42 +122,141 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
 def stratified(
     result: StratifiedNumberDifferenceResult | StratifiedNumberRatioResult, bench: Bench
 ) -> Iterator[Check]:
-    """Every comparison of means within strata, from the moments of both groups in all strata."""
-    settings = result.settings
+    """Every comparison within strata, from the moments of both groups in all strata, or the rows."""
+    if result.stratum_values is not None:
+        yield from _stratified_of_rows(result, bench)
+        return
     within = result.stratum_moments
-    n_groups = len(within.groups)
-    first_cells = np.arange(len(within.strata)) * n_groups
+    together = together_of(result)
     for comparison in result.comparisons:
-        pair = [within.groups.index(comparison.group), within.groups.index(comparison.reference)]
-        places = np.concatenate([first_cells + pair[0], first_cells + pair[1]])
-        choices: dict[str, Any] = {
-            "contrast": result.scale,
-            "level": settings.confidence_level,
-            "limit": settings.limit,
-            "together": together_of(result),
-        }
         if result.stratum_areas is None:
-            twin = _TWIN_WITHIN_STRATA
-            of_pair = within.cells._take_groups(places.tolist())
-            arguments = _moments_for_r(of_pair, result.column)
-            choices["root"] = result.metric.removesuffix(ENDING) in ROOTS
-        else:
-            twin = _TWIN_OF_ADJUSTED_AREAS
-            areas = result.stratum_areas
-            arguments = tuple(
-                np.asarray(column, dtype=np.float64).ravel()[places]
-                for column in (
-                    areas.area,
-                    areas.variance,
-                    areas.positives,
-                    areas.negatives,
-                    within.cells.n,
-                )
-            )
+            yield from compare_adjusted_mean(comparison, within, result, together, bench)
+            continue
+        places = _places_of_pair(comparison, within)
+        arguments, design = _areas_for_r(result.stratum_areas, within.cells.n, places)
+        choices = {"contrast": result.scale, **_choices_of_strata(result, together), **design}
+        twin = _TWIN_OF_ADJUSTED_AREAS
         (row,) = rows_of(bench.call(twin, *arguments, **choices))
         yield from compare_row_of_numbers(comparison, row, result, twin, bench)
         yield from bench.place_of(comparison).compare_all(_OVER_STRATA, comparison, row, twin)
     yield from adjusted(result, bench)
+
+
+def compare_adjusted_mean(
+    comparison: Any, within: StratumMoments, result: Any, together: int, bench: Bench
+) -> Iterator[Check]:
+    """Every number of two adjusted means, from the moments of both groups in all strata."""
+    of_pair = within.cells._take_groups(_places_of_pair(comparison, within).tolist())
+    answer = bench.call(
+        _TWIN_WITHIN_STRATA,
+        *_moments_for_r(of_pair, result.column),
+        contrast=result.scale,
+        root=result.metric.removesuffix(ENDING) in ROOTS,
+        **_choices_of_strata(result, together),
+    )
+    (row,) = rows_of(answer)
+    yield from compare_row_of_numbers(comparison, row, result, _TWIN_WITHIN_STRATA, bench)
+    yield from bench.place_of(comparison).compare_all(
+        _OVER_STRATA, comparison, row, _TWIN_WITHIN_STRATA
+    )
+
+
+def _places_of_pair(comparison: Any, within: StratumMoments) -> NDArray[np.intp]:
+    """Crossings of the group and then of its reference."""
+    first_cells = np.arange(len(within.strata)) * len(within.groups)
+    places = [within.groups.index(name) for name in (comparison.group, comparison.reference)]
+    return np.concatenate([first_cells + places[0], first_cells + places[1]])
+
+
+def _choices_of_strata(result: Any, together: int) -> dict[str, Any]:
+    settings = result.settings
+    return {
+        "limit": settings.limit,
+        "level": settings.confidence_level,
+        "together": together,
+    }
+
+
+def _areas_for_r(
+    areas: StratumAreas, n: NDArray[np.int64], places: NDArray[np.intp]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Areas of both groups in all strata, and what rows with weights or in clusters have besides."""
+    columns = (areas.area, areas.variance, areas.positives, areas.negatives, n)
+    arguments = tuple(np.asarray(column, dtype=np.float64).ravel()[places] for column in columns)
+    design = {}
+    if areas.counted is not None and areas.weight is not None and areas.df is not None:
+        counted = areas.counted.reshape(2, -1)[:, places].astype(np.float64)
+        design = {
+            "counted": counted.ravel(order="F"),
+            "weight": areas.weight.ravel()[places],
+            "df": areas.df.ravel()[places],
+        }
+    return arguments, design
+
+
+def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:
+    """Quantiles, slopes, intercepts and what is drawn within strata, from the rows."""
+    rows = _crossed_rows(result, bench)
+    if rows is None:
+        for comparison in result.comparisons:
+            place = bench.place_of(comparison)
+            yield place.needs_data("estimate", comparison.estimate, _NEEDS_ROWS)
+        yield from adjusted(result, bench)
+        return
+    twin, arguments = rows
+    for comparison in result.comparisons:
+        places = _places_of_pair(comparison, result.stratum_moments) + 1.0
+        choices = _choices_of_strata(result, together_of(result))
+        if twin == _TWIN_OF_ADJUSTED_DRAWS:
+            n_resamples = result.settings.n_resamples
+            answer = bench.call(twin, *arguments, float(n_resamples), places, **choices)
+            (row,) = rows_of(answer)
+            yield from compare_drawn_row(comparison, row, result, n_resamples, bench, twin)
+            lines = _OVER_STRATA if comparison.tests else _OVER_STRATA[:1]
+        else:
+            choices["contrast"] = result.scale
+            (row,) = rows_of(bench.call(twin, *arguments, places, **choices))
+            yield from compare_row_of_numbers(comparison, row, result, twin, bench)
+            lines = _OVER_STRATA
+        yield from bench.place_of(comparison).compare_all(lines, comparison, row, twin)
+    yield from adjusted(result, bench)
+
+
+def _crossed_rows(result: Any, bench: Bench) -> tuple[str, tuple[Any, ...]] | None:
+    """The twin, and its arguments from the rows; None where these were not given."""
+    metric = result.metric.removesuffix(ENDING)
+    drawn = metric in (STANDARDISED, DETERMINATION)
+    names: tuple[str, ...] = ("y_true", "score")
+    if metric == DETERMINATION:
+        names = ("y_true", "y_pred")
+    elif drawn or metric not in CALIBRATIONS:
+        names = ("y",)
+    columns = bench.given(*names, "sensitive_features", "strata")
+    design = design_of_rows(result, bench)
+    if columns is None or design is None:
+        return None
+    *given, group, stratum = columns
+    within = result.stratum_moments
+    numbers = [np.asarray(column, dtype=np.float64) for column in given]
+    strata = [within.strata.index(label_text(name)) for name in np.asarray(stratum).tolist()]
+    groups = [within.groups.index(label_text(name)) for name in np.asarray(group).tolist()]
+    cell = np.array(strata) * len(within.groups) + np.array(groups) + 1.0
+    count = float(len(within.strata) * len(within.groups))
+    weight = design.get("weight")
+    cluster = design.get("cluster")
+    if drawn:
+        squared_error = np.zeros(cell.size)
+        if metric == DETERMINATION:
+            squared_error = (numbers[1] - numbers[0]) ** 2
+        arguments = (metric, numbers[0], squared_error, cell, count, weight, cluster)
+        return _TWIN_OF_ADJUSTED_DRAWS, arguments
+    if metric in CALIBRATIONS:
+        return _TWIN_OF_ADJUSTED_FITS, (metric, *numbers, cell, count, weight, cluster)
+    return _TWIN_OF_ADJUSTED_QUANTILES, (numbers[0], cell, count, _order_of(metric), weight)
+
+
+def _order_of(metric: str) -> float:
+    return 0.5 if metric == "median" else float(metric.removeprefix("quantile_"))
 
 
 def _drawn_numbers(result: Any, bench: Bench) -> Iterator[Check]:
@@ -204,9 +310,10 @@ def compare_drawn_row(
 ) -> Iterator[Check]:
     """What is computed without draws, and limits, statistics and p-values within their errors."""
     place = bench.place_of(comparison)
-    own_lines = VALUES[:2] if result.metric == DETERMINATION else VALUES
+    is_determination = result.metric.removesuffix(ENDING) == DETERMINATION
+    own_lines = VALUES[:2] if is_determination else VALUES
     yield from place.compare_all(own_lines, comparison, row, twin)
-    if result.metric == DETERMINATION:
+    if is_determination:
         for attribute, name in (
             ("value_interval", "value"),
             ("value_reference_interval", "value_reference"),
@@ -226,6 +333,10 @@ def compare_drawn_row(
         place, "one-sided limit", comparison.bounds, row, "bound_", n_resamples, twin
     )
     for test in comparison.tests:
+        if test.alternative == "heterogeneity":
+            yield place.compare(f"statistic ({test.method})", test.statistic, row["q"], twin)
+            yield place.compare(f"p-value ({test.method})", test.pvalue, row["q_p"], twin)
+            continue
         statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
         words = f"({test.alternative}, {test.method})"
         error = _error_of_share(test.pvalue, n_resamples)
@@ -397,7 +508,7 @@ def compare_row_of_numbers(
     # areas and coefficients have no unit: a limit near 0 is compared with their own size
     absolute = _NEAR_ZERO if twin == _TWIN_OF_RISKS else 0.0
     # and coefficients are the ends of two searches
-    of_search = _HALVED if result.metric in CALIBRATIONS else 0.0
+    of_search = _HALVED if result.metric.removesuffix(ENDING) in CALIBRATIONS else 0.0
     yield from place.compare_all(
         lines, comparison, row, twin, absolute=absolute, relative=of_search
     )

@@ -29,7 +29,6 @@ from fairstats.methods.rates.stratified_result import (
     COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,
     HOMOGENEITY,
-    StratifiedComparison,
     StratifiedDifferenceResult,
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
@@ -531,63 +530,72 @@ def stratified(
     bench: Bench,
 ) -> Iterator[Check]:
     """Every comparison within strata with its tests, from the cells of the strata."""
-    settings = result.settings
     together = together_of(result)
     for comparison in result.comparisons:
-        place = bench.place_of(comparison)
-        twin, answer = _ask_of_strata(result, comparison, bench, together)
-        if math.isnan(comparison.estimate):
-            yield place.compare("estimate", comparison.estimate, answer["estimate"], twin)
-            continue
-        lines = (
-            *_RATES,
-            *_OVER_STRATA,
-            *_INTERVALS[settings.alternative],
-            *_EVIDENCE.get(comparison.direction, ()),
-        )
-        yield from place.compare_all(lines, comparison, answer, twin)
-        for test in comparison.tests:
-            if test.alternative == "equivalence":
-                continue  # the larger of two tails that the verdict's p-value holds
-            if test.method in _OTHER_TESTS:
-                statistic, pvalue = _OTHER_TESTS[test.method]
-            else:
-                statistic, pvalue = _SCORE_TESTS[test.alternative]
-            quantity_suffix = f" ({test.alternative}, {test.method})"
-            yield place.compare(
-                f"statistic{quantity_suffix}",
-                test.statistic,
-                answer[statistic],
-                twin,
-                relative=1e-7,
-            )
-            yield place.compare(
-                f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], twin, relative=1e-6
-            )
+        sums = sums_of_units(result, comparison)
+        if sums is None:
+            parts = tables_of(result, comparison)
+            answered = ask_of_strata(result, parts, together, bench)
+        else:
+            answered = _DESIGNED, bench.call(_DESIGNED, *sums, *_asked(result, together))
+        yield from compare_stratified(comparison, answered, result, bench)
     yield from adjusted(result, bench)
 
 
-def _ask_of_strata(
-    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
-    comparison: StratifiedComparison,
-    bench: Bench,
-    together: int,
-) -> tuple[str, Any]:
-    """The twin, and its answer on one comparison from the cells of the strata."""
+def _asked(result: Any, together: int) -> tuple[Any, ...]:
+    """What both twins of strata are told beside the cells."""
     settings = result.settings
-    of_pair = (
+    return (
         result.scale,
         settings.confidence_level,
         settings.limit,
         together,
         settings.comparisons == "overall",
     )
-    sums = sums_of_units(result, comparison)
-    if sums is None:
-        parts = tables_of(result, comparison)
-        columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
-        return _STRATIFIED, bench.call(_STRATIFIED, *columns, len(parts), *of_pair)
-    return _DESIGNED, bench.call(_DESIGNED, *sums, *of_pair)
+
+
+def ask_of_strata(result: Any, parts: Any, together: int, bench: Bench) -> tuple[str, Any]:
+    """The twin of counts within strata, and its answer; `parts`: tables of each rate."""
+    columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
+    answer = bench.call(_STRATIFIED, *columns, len(parts), *_asked(result, together))
+    return _STRATIFIED, answer
+
+
+def compare_stratified(
+    comparison: Any, answered: tuple[str, Any], result: Any, bench: Bench
+) -> Iterator[Check]:
+    """Every number of one comparison within strata; `answered`: the twin and its answer."""
+    twin, answer = answered
+    settings = result.settings
+    place = bench.place_of(comparison)
+    if math.isnan(comparison.estimate):
+        yield place.compare("estimate", comparison.estimate, answer["estimate"], twin)
+        return
+    lines = (
+        *_RATES,
+        *_OVER_STRATA,
+        *_INTERVALS[settings.alternative],
+        *_EVIDENCE.get(comparison.direction, ()),
+    )
+    yield from place.compare_all(lines, comparison, answer, twin)
+    for test in comparison.tests:
+        if test.alternative == "equivalence":
+            continue  # the larger of two tails that the verdict's p-value holds
+        if test.method in _OTHER_TESTS:
+            statistic, pvalue = _OTHER_TESTS[test.method]
+        else:
+            statistic, pvalue = _SCORE_TESTS[test.alternative]
+        quantity_suffix = f" ({test.alternative}, {test.method})"
+        yield place.compare(
+            f"statistic{quantity_suffix}",
+            test.statistic,
+            answer[statistic],
+            twin,
+            relative=1e-7,
+        )
+        yield place.compare(
+            f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], twin, relative=1e-6
+        )
 
 
 def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:

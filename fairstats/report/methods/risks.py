@@ -26,6 +26,10 @@ from fairstats.methods.rates.numbers.isotonic import (
     compare_isotonic,
 )
 from fairstats.methods.rates.numbers.result import HALL
+from fairstats.methods.rates.numbers.stratified_curves import (
+    StratifiedCurveDifferenceResult,
+    StratifiedCurveRatioResult,
+)
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
 from fairstats.report import questions
@@ -197,5 +201,7 @@ PAGE = Page(
     exhibits=(
         Exhibit(CurveDifferenceResult, questions.RISKS, twin=curves.curves),
         Exhibit(CurveRatioResult, twin=curves.curves),
+        Exhibit(StratifiedCurveDifferenceResult, questions.RISKS, twin=curves.stratified_curves),
+        Exhibit(StratifiedCurveRatioResult, twin=curves.stratified_curves),
     ),
 )

@@ -71,7 +71,7 @@ class CurveEquality:
 
 
 @dataclass(frozen=True, eq=False)
-class _CurveResult(NumbersResult):
+class CurveResult(NumbersResult):
     """What curves of differences and of ratios share."""
 
     equality: tuple[CurveEquality, ...] = ()
@@ -228,7 +228,7 @@ class _CurveResult(NumbersResult):
 
 
 @serialisable(eq=False)
-class CurveDifferenceResult(_CurveResult, NumberDifferenceResult):
+class CurveDifferenceResult(CurveResult, NumberDifferenceResult):
     """Differences at every cut-off, with simultaneous limits.
 
     Attributes
@@ -243,7 +243,7 @@ class CurveDifferenceResult(_CurveResult, NumberDifferenceResult):
 
 
 @serialisable(eq=False)
-class CurveRatioResult(_CurveResult, NumberRatioResult):
+class CurveRatioResult(CurveResult, NumberRatioResult):
     """Ratios at every cut-off, with simultaneous limits.
 
     Attributes

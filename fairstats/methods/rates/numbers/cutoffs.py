@@ -87,6 +87,10 @@ class CutRows:
         chosen = numbers >= cutoff if self.larger_is_better else numbers <= cutoff
         return np.asarray(chosen)
 
+    def of_rows(self) -> CutRows:
+        """The same row by row, without the counts."""
+        return replace(self, counts=None)
+
     def required_outcomes(self) -> Outcomes:
         """The rows, where they are there."""
         if self.outcomes is None:
@@ -337,15 +341,16 @@ def _own_interval(estimates: RateEstimates, group: str, level: float) -> Interva
         z = float(as_student(z, max(units - 1, 1.0)))
     if not cases > 0:
         return Interval(low=math.nan, high=math.nan, confidence_level=level, method="Wilson")
+    low, high = wilson_limits(np.array([rate]), np.array([cases]), z)
+    return Interval(low=float(low[0]), high=float(high[0]), confidence_level=level, method="Wilson")
+
+
+def wilson_limits(rates: Floats, cases: Floats, z: float) -> tuple[Floats, Floats]:
+    """Wilson's limits of rates among so many cases each, at Φ(z)."""
     squared = z * z
-    centre = (rate * cases + squared / 2) / (cases + squared)
-    reach = z * math.sqrt(cases * rate * (1 - rate) + squared / 4) / (cases + squared)
-    return Interval(
-        low=max(centre - reach, 0.0),
-        high=min(centre + reach, 1.0),
-        confidence_level=level,
-        method="Wilson",
-    )
+    centre = (rates * cases + squared / 2) / (cases + squared)
+    reach = z * np.sqrt(cases * rates * (1 - rates) + squared / 4) / (cases + squared)
+    return np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)
 
 
 def _moments_of_scores(rows: CutRows) -> MomentCounts:

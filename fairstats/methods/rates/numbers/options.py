@@ -40,10 +40,7 @@ def check_strata_of_numbers(strata: Any, comparisons: Any, without: str = "") ->
         raise InputError(
             "strata",
             got=f"strata with {without}",
-            allowed=(
-                "strata with means: of a number, of errors of predictions, losses, balance,"
-                " calibration in the large; and with AUC"
-            ),
+            allowed="strata with any other metric of fs.scores, slope or intercept of calibration",
             cure="leave out strata, or compare the groups of each stratum by itself",
         )
     if isinstance(comparisons, str) and comparisons in POOLED:

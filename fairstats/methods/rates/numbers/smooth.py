@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,6 +64,8 @@ _SECOND_SIDE = 1
 class SmoothValues:
     """What is compared of every group, and of all that it is pooled with, by draws of their units.
 
+    `scale`: of the numbers, by which they were divided.
+
     `names`: groups, and behind them what each is compared with where that is all other rows;
     `effective_units`, `units` and `sample` alike.
     """
@@ -74,6 +77,7 @@ class SmoothValues:
     units: tuple[UnitTable, ...]
     sample: GroupTotals
     resamples: GroupTotals
+    scale: float = 1.0
 
     @property
     def method(self) -> str:
@@ -172,6 +176,15 @@ class SmoothValues:
         )
 
 
+class Compared(NamedTuple):
+    """A result, and what its comparisons within strata go on with: values, numbers, generator."""
+
+    result: NumberDifferenceResult | NumberRatioResult
+    values: SmoothValues
+    numbers: dict[str, Floats]
+    rng: np.random.Generator
+
+
 def compare_smooth(
     outcomes: Outcomes,
     metric: str,
@@ -181,7 +194,7 @@ def compare_smooth(
     words: str,
     n_resamples: Any,
     rng: SeedOrGenerator,
-) -> NumberDifferenceResult | NumberRatioResult:
+) -> Compared:
     """Compare standardised means or R² of validated rows.
 
     Parameters
@@ -205,12 +218,14 @@ def compare_smooth(
             'simultaneous="bonferroni"',
         )
     generator, seed = as_generator(rng)
+    # one stratum draws what the groups draw
+    same_draws = deepcopy(generator)
     numbers = dict(outcomes.numbers)
     if metric == DETERMINATION:
         errors = errors_of_prediction(numbers["y_true"], numbers["y_pred"])
         numbers = {OUTCOME: numbers["y_true"], "squared_error": errors["squared_error"]}
     moments = MomentCounts._from_outcomes(outcomes, numbers)
-    tables, names, effective_units = _tables_of_units(outcomes, numbers, moments, settings)
+    tables, names, effective_units = tables_of_units(outcomes, numbers, moments, settings)
     values = SmoothValues(
         metric=metric,
         names=names,
@@ -219,8 +234,9 @@ def compare_smooth(
         units=tuple(tables),
         sample=sample_totals(tables),
         resamples=draw_totals(tables, n_resamples, generator),
+        scale=scale_of(numbers[OUTCOME]),
     )
-    return compare_numbers(
+    result = compare_numbers(
         values,
         moments,
         replace(settings, n_resamples=n_resamples, seed=seed),
@@ -232,9 +248,16 @@ def compare_smooth(
         remarks=_remarks_on_few(values),
         pooled=_pooled_sides(values, settings),
     )
+    return Compared(result, values, numbers, same_draws)
 
 
-def _tables_of_units(
+def scale_of(numbers: Floats) -> float:
+    """What numbers are divided by: their standard deviation, 1 where they have none."""
+    scale = float(numbers.std()) if numbers.size else 1.0
+    return scale if scale > 0 else 1.0
+
+
+def tables_of_units(
     outcomes: Outcomes, numbers: dict[str, Floats], moments: MomentCounts, settings: Inference
 ) -> tuple[list[UnitTable], tuple[str, ...], Floats]:
     """A table of units of every group, and of all others where these are what it is compared with.
@@ -244,8 +267,7 @@ def _tables_of_units(
     """
     outcome = numbers[OUTCOME]
     centre = float(outcome.mean()) if outcome.size else 0.0
-    scale = float(outcome.std()) if outcome.size else 1.0
-    scale = scale if scale > 0 else 1.0
+    scale = scale_of(outcome)
     standardised = (outcome - centre) / scale
     weight = np.ones(outcome.size) if outcomes.weight is None else outcomes.weight
     columns = [weight, weight * standardised, weight * standardised**2]

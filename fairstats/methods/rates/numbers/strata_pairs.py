@@ -26,6 +26,7 @@ from fairstats.methods.rates.numbers.compare import (
 from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
 from fairstats.methods.rates.numbers.result import HALL
 from fairstats.numerics.means.hall import Moments, sum_of_means
+from fairstats.numerics.means.placements import ScoredRows, area_of_rows
 from fairstats.numerics.means.ranks import (
     Areas,
     adjusted_area,
@@ -186,7 +187,7 @@ class PairWithinStrata:
         estimate = math.nan
         limits = (math.nan, math.nan)
         if min(int(n[place]) for n in self.n) > 0:
-            estimate = _divide(*values) if ratio else values[0] - values[1]
+            estimate = divided(*values) if ratio else values[0] - values[1]
         enough = min(float(part.size) for part in parts) >= UNITS_OF_SHAPE - 1e-9
         varies = enough and float(parts[0].variance) + float(parts[1].variance) > 0
         if varies and not (ratio and min(means) <= 0):
@@ -220,12 +221,8 @@ def pair_within_strata(
                 size=moments._of_group(cells.effective_units, place),
             )
         )
-    weights = [moments._of_group(cells.weights[0], place) for place in places]
     fewest = np.minimum(parts[0].size, parts[1].size)
     used = np.asarray(fewest >= UNITS_OF_VARIANCE - 1e-9)
-    shares = np.zeros(0)
-    if used.any():
-        shares = mantel_haenszel_weights(weights[0][used], weights[1][used])
     n_of_cells = cells.n.reshape(len(moments.strata), len(moments.groups))
     return PairWithinStrata(
         names=(group, reference),
@@ -233,14 +230,25 @@ def pair_within_strata(
         parts=(parts[0], parts[1]),
         n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
         used=used,
-        shares=shares,
+        shares=shares_of_rows(moments, places, used),
         rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
         column=column,
         root=root,
     )
 
 
-def _divide(value: float, reference: float) -> float:
+def shares_of_rows(
+    moments: StratumMoments, places: tuple[int, int], used: NDArray[np.bool_]
+) -> Floats:
+    """Weights of Mantel and Haenszel of the strata that are used, by the rows of two groups."""
+    if not used.any():
+        return np.zeros(0)
+    weights = [moments._of_group(moments.cells.weights[0], place)[used] for place in places]
+    return mantel_haenszel_weights(weights[0], weights[1])
+
+
+def divided(value: float, reference: float) -> float:
+    """The ratio of two values; infinite, or none, by 0."""
     if reference == 0:
         return math.inf if value > 0 else math.nan
     return value / reference
@@ -275,20 +283,30 @@ class StratumAreas:
     Attributes
     ----------
     area, variance : ndarray of float, shape (H, G)
-        AUC and DeLong's variance, NaN where a label has fewer than two rows.
-    positives, negatives : ndarray of int, shape (H, G)
-        Rows of either label.
+        AUC and its variance, NaN where a label has fewer than two rows.
+    positives, negatives : ndarray, shape (H, G)
+        Rows of either label, effective ones of rows with weights or in clusters.
+    counted : ndarray of int, shape (2, H, G), optional
+        Of such rows: rows, or clusters that have some, with label 1 and with label 0.
+    weight : ndarray of float, shape (H, G), optional
+        Of such rows: sum of the weights of the positives.
+    df : ndarray of float, shape (H, G), optional
+        Of such rows: degrees of freedom of the variance.
     """
 
     area: NDArray[np.float64]
     variance: NDArray[np.float64]
-    positives: NDArray[np.int64]
-    negatives: NDArray[np.int64]
+    positives: NDArray[Any]
+    negatives: NDArray[Any]
+    counted: NDArray[np.int64] | None = None
+    weight: NDArray[np.float64] | None = None
+    df: NDArray[np.float64] | None = None
 
     def check_stored(self) -> None:
         """Raise unless what was read from a file has one entry a stratum and group."""
-        for name in ("variance", "positives", "negatives"):
+        for name in ("variance", "positives", "negatives", "weight", "df"):
             check_shape(self, name, getattr(self, name), self.area.shape)
+        check_shape(self, "counted", self.counted, (2, *self.area.shape))
 
     @classmethod
     def _from_scores(cls, cells: ScoreCounts, n_strata: int, n_groups: int) -> StratumAreas:
@@ -309,6 +327,47 @@ class StratumAreas:
             negatives=rows[:, 0].reshape(shape).astype(np.int64),
         )
 
+    @classmethod
+    def _from_rows(cls, scored: ScoredRows, n_strata: int, n_groups: int) -> StratumAreas:
+        """Of rows with weights or in clusters, whose strata are the crossings."""
+        size = n_strata * n_groups
+        found = {name: np.full(size, np.nan) for name in ("area", "variance", "df")}
+        effective = np.zeros((2, size))
+        counted = np.zeros((2, size), dtype=np.int64)
+        weight = np.zeros(size)
+        for place in range(size):
+            own_rows = scored.of(scored.stratum == place).as_one()
+            weight[place] = own_rows.weight[own_rows.positive].sum()
+            for label, chosen in enumerate(own_rows.of_label()):
+                counted[label, place] = own_rows.count_units(chosen)
+            if own_rows.has_area():
+                areas = area_of_rows(own_rows)
+                found["area"][place] = areas.area
+                found["variance"][place] = areas.variance
+                found["df"][place] = max(float(areas.degrees_of_freedom), 1.0)
+                effective[:, place] = areas.positives, areas.negatives
+        shape = (n_strata, n_groups)
+        return cls(
+            area=found["area"].reshape(shape),
+            variance=found["variance"].reshape(shape),
+            positives=effective[0].reshape(shape),
+            negatives=effective[1].reshape(shape),
+            counted=counted.reshape(2, *shape),
+            weight=weight.reshape(shape),
+            df=found["df"].reshape(shape),
+        )
+
+    def counted_of(self, place: int) -> NDArray[np.int64]:
+        """Rows, or clusters, of one group with label 1 and 0 in all strata, shape (2, H)."""
+        if self.counted is None:
+            return np.stack([self.positives[:, place], self.negatives[:, place]])
+        return self.counted[:, :, place]
+
+    def weight_of(self, place: int) -> Floats:
+        """Weight of the positives of one group in all strata, shape (H,)."""
+        weight = self.positives if self.weight is None else self.weight
+        return weight[:, place].astype(np.float64)
+
     def _of_group(self, place: int) -> Areas:
         """Those of one group in all strata."""
         return Areas(
@@ -316,6 +375,7 @@ class StratumAreas:
             variance=self.variance[:, place],
             positives=self.positives[:, place].astype(np.float64),
             negatives=self.negatives[:, place].astype(np.float64),
+            df=None if self.df is None else self.df[:, place],
         )
 
 
@@ -323,16 +383,23 @@ class StratumAreas:
 class PairOfAreas:
     """Adjusted AUCs of a group (position 0) and its reference (1), as `GroupValues`.
 
-    As `PairWithinStrata`, with areas in place of means; strata count by their positives.
+    As `PairWithinStrata`, with areas in place of means; strata count by their positives. `counted`:
+    rows, or clusters, of both labels in all strata, shape (2, H) each.
     """
 
     names: tuple[str, str]
     strata: tuple[str, ...]
     parts: tuple[Areas, Areas]
+    counted: tuple[NDArray[np.int64], NDArray[np.int64]]
     n: tuple[NDArray[np.int64], NDArray[np.int64]]
     used: NDArray[np.bool_]
     shares: Floats
     rows: MomentCounts
+
+    @property
+    def _needs(self) -> str:
+        kind = "clusters" if self.rows.clustered else "rows"
+        return f"{ROWS_OF_AREA} {kind} of each label of both"
 
     @property
     def method(self) -> str:
@@ -370,16 +437,12 @@ class PairOfAreas:
         if not self.used.any():
             if position == 1:
                 return ""
-            needs = f"{ROWS_OF_AREA} rows of each label of both"
-            return f"{name} and {self.names[1]}: no stratum has {needs}."
-        part = self.parts[position].take(self.used)
-        beyond = min(
-            float(np.sum(part.positives)) - np.size(part.positives),
-            float(np.sum(part.negatives)) - np.size(part.negatives),
-        )
+            return f"{name} and {self.names[1]}: no stratum has {self._needs}."
+        beyond = float((self.counted[position][:, self.used] - 1).sum(axis=1).min())
         if beyond < ROWS_BEYOND_OF_LABEL:
+            kind = "clusters" if self.rows.clustered else "rows"
             return (
-                f"{name} has {beyond:.0f} rows of its rarer label beyond the first of every stratum"
+                f"{name} has {beyond:.0f} {kind} of its rarer label beyond the first of every stratum"
                 f" that it shares with {self.names[1 - position]}, and adjusted areas need"
                 f" {ROWS_BEYOND_OF_LABEL}."
             )
@@ -401,8 +464,7 @@ class PairOfAreas:
 
     def left_out(self) -> str:
         """Which strata are not used, with their rows; empty where all are."""
-        needs = f"{ROWS_OF_AREA} rows of each label of both"
-        return words_of_left_out(self.names, self.strata, self.n, self.used, needs)
+        return words_of_left_out(self.names, self.strata, self.n, self.used, self._needs)
 
     def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
         """What a table says of one stratum."""
@@ -412,7 +474,7 @@ class PairOfAreas:
         alone = np.arange(len(self.strata)) == place
         parts = [part.take(alone) for part in self.parts]
         values = [float(np.asarray(part.area)[0]) for part in parts]
-        estimate = _divide(*values) if ratio else values[0] - values[1]
+        estimate = divided(*values) if ratio else values[0] - values[1]
         limits = (math.nan, math.nan)
         if self.used[place]:
 
@@ -440,17 +502,20 @@ def pair_of_areas(
     """Both groups in all strata; those with three rows of each label of both are used."""
     places = (moments.groups.index(group), moments.groups.index(reference))
     parts = (areas._of_group(places[0]), areas._of_group(places[1]))
-    fewest = [np.minimum(part.positives, part.negatives) for part in parts]
-    used = np.asarray(np.minimum(*fewest) >= ROWS_OF_AREA)
+    counted = (areas.counted_of(places[0]), areas.counted_of(places[1]))
+    has_areas = np.isfinite(parts[0].area) & np.isfinite(parts[1].area)
+    fewest = np.minimum(counted[0].min(axis=0), counted[1].min(axis=0))
+    used = np.asarray((fewest >= ROWS_OF_AREA) & has_areas)
     shares = np.zeros(0)
     if used.any():
-        positives = [np.asarray(part.positives)[used] for part in parts]
-        shares = mantel_haenszel_weights(positives[0], positives[1])
+        weights = [areas.weight_of(place)[used] for place in places]
+        shares = mantel_haenszel_weights(weights[0], weights[1])
     n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
     return PairOfAreas(
         names=(group, reference),
         strata=moments.strata,
         parts=parts,
+        counted=counted,
         n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
         used=used,
         shares=shares,

@@ -21,9 +21,8 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.compare import level_of_each
 from fairstats.methods.rates.numbers.areas import AREA_METHOD
-from fairstats.methods.rates.numbers.compare import (
-    compare_pair,
-)
+from fairstats.methods.rates.numbers.bootstrap import STUDENTISED, SYMMETRIC
+from fairstats.methods.rates.numbers.compare import HALL_MOVER, compare_pair
 from fairstats.methods.rates.numbers.options import name_of_strata
 from fairstats.methods.rates.numbers.result import (
     HALL,
@@ -31,6 +30,10 @@ from fairstats.methods.rates.numbers.result import (
     NumberDifferenceResult,
     NumberRatioResult,
     NumbersResult,
+)
+from fairstats.methods.rates.numbers.strata_limits import (
+    CellValues,
+    StratumValues,
 )
 from fairstats.methods.rates.numbers.strata_pairs import (
     StratumAreas,
@@ -95,6 +98,7 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
     comparisons: tuple[StratifiedNumberComparison, ...]
     stratum_moments: StratumMoments = None  # type: ignore[assignment]
     stratum_areas: StratumAreas | None = None
+    stratum_values: StratumValues | None = None
 
     @property
     def _among(self) -> tuple[tuple[str, ...], str]:
@@ -105,6 +109,18 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
             return (
                 f"Areas are adjusted by the weights p₁p₀/(p₁ + p₀), p the rows of each group with a"
                 f" favourable label, over {strata_words}; limits by {AREA_METHOD}."
+            )
+        if self.stratum_values is not None and self.method in (STUDENTISED, SYMMETRIC):
+            return (
+                f"Means and variances are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and"
+                f" Haenszel, w the rows of each group (or their weights), over {strata_words};"
+                f" limits by {self.method} of the units of every stratum."
+            )
+        if self.stratum_values is not None:
+            return (
+                f"Values are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the"
+                f" rows of each group (or their weights), over {strata_words}; limits by MOVER over"
+                f" the strata, of each by {self.stratum_values.method}."
             )
         return (
             f"Means are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the rows of"
@@ -122,6 +138,9 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
             (of the stratum alone; NaN where it has fewer than 3 rows of either group).
         """
         table_rows = []
+        cells = None
+        if self.stratum_values is not None:
+            cells = self.stratum_values.as_cells()
         z = normal_quantile((1 + self.settings.confidence_level) / 2)
         for comparison in self.comparisons:
             pair = make_pair(
@@ -130,6 +149,7 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
                 (comparison.group, comparison.reference),
                 self.stratum_moments,
                 self.stratum_areas,
+                cells,
             )
             for place, stratum in enumerate(self.strata):
                 table_rows.append(
@@ -154,6 +174,8 @@ class StratifiedNumberDifferenceResult(_AdjustedNumbers, NumberDifferenceResult)
         Moments of every group within the strata.
     stratum_areas : StratumAreas or None
         Of AUCs: theirs within the strata.
+    stratum_values : StratumValues or None
+        Of quantiles, calibration slopes and intercepts: theirs within the strata.
 
     Examples
     --------
@@ -177,6 +199,8 @@ class StratifiedNumberRatioResult(_AdjustedNumbers, NumberRatioResult):
         Moments of every group within the strata.
     stratum_areas : StratumAreas or None
         Of AUCs: theirs within the strata.
+    stratum_values : StratumValues or None
+        Of quantiles, calibration slopes and intercepts: theirs within the strata.
     """
 
 
@@ -185,9 +209,12 @@ def make_pair(
     column: str,
     names: tuple[str, str],
     moments: StratumMoments,
-    areas: StratumAreas | None,
+    areas: StratumAreas | None = None,
+    cells: CellValues | None = None,
 ) -> WithinStrataOfPair:
-    """A group and its reference within strata, by means or by areas."""
+    """A group and its reference within strata, by means, by areas, or by what has limits."""
+    if cells is not None:
+        return cells.pair(moments, *names)
     if areas is not None:
         return pair_of_areas(moments, areas, *names)
     return pair_within_strata(moments, *names, column, root=metric in ROOTS)
@@ -203,17 +230,20 @@ def stratum_moments_of_rows(
 
 
 def with_adjusted_means(
-    result: _Compared, moments: StratumMoments | None, areas: StratumAreas | None = None
+    result: _Compared,
+    moments: StratumMoments | None,
+    areas: StratumAreas | None = None,
+    cells: CellValues | None = None,
 ) -> _Compared:
     """The result with its comparisons within strata in `stratified`.
 
     The same pairs, as one family of their own. Without `moments` the result as it is; with `areas`
-    of areas.
+    of areas, with `cells` of what has limits in every stratum.
     """
     if moments is None:
         return result
     ratio = isinstance(result, NumberRatioResult)
-    settings = replace(result.settings, method=HALL if areas is None else AREA_METHOD)
+    settings = replace(result.settings, method=_method_of(areas, cells))
     together = together_of(result)
     levels = (
         level_of_each(settings.confidence_level, together, None),
@@ -223,9 +253,9 @@ def with_adjusted_means(
     compared = []
     for crude in crude_comparisons:
         pair = make_pair(
-            result.metric, result.column, (crude.group, crude.reference), moments, areas
+            result.metric, result.column, (crude.group, crude.reference), moments, areas, cells
         )
-        compared.append(_compare_within(crude, pair, settings, levels, ratio=ratio))
+        compared.append(compare_within(crude, pair, settings, levels, ratio=ratio))
     chosen_by_data = settings.reference_rule == "highest"
     judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)
     strata_words = f"{len(moments.strata)} strata"
@@ -241,6 +271,9 @@ def with_adjusted_means(
     if ratio:
         result_class = StratifiedNumberRatioResult
     title = Title(result.words)
+    stratum_values = None
+    if cells is not None:
+        stratum_values = cells.stored(normal_quantile((1 + settings.confidence_level) / 2))
     stratified = result_class(
         metric=result.metric + ENDING,
         comparisons=tuple(comparisons),
@@ -250,11 +283,19 @@ def with_adjusted_means(
         column=result.column,
         stratum_moments=moments,
         stratum_areas=areas,
+        stratum_values=stratum_values,
     )
     return replace(result, stratified=warned(stratified, stratified.metric))
 
 
-def _compare_within(
+def _method_of(areas: StratumAreas | None, cells: CellValues | None) -> str:
+    """What adjusted contrasts are by."""
+    if cells is not None:
+        return cells.values.method
+    return HALL if areas is None else AREA_METHOD
+
+
+def compare_within(
     crude: NumberComparison,
     pair: WithinStrataOfPair,
     settings: Inference,
@@ -277,7 +318,7 @@ def _compare_within(
                 alternative="heterogeneity",
                 statistic=homogeneous.statistic,
                 pvalue=homogeneous.pvalue,
-                method=HOMOGENEITY_OF_MEANS if plain.method != AREA_METHOD else COCHRAN,
+                method=HOMOGENEITY_OF_MEANS if plain.method in (HALL, HALL_MOVER) else COCHRAN,
             ),
         )
     of_plain = {each.name: getattr(plain, each.name) for each in fields(plain)}

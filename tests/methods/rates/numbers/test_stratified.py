@@ -626,16 +626,11 @@ def test_r_functions_say_the_same() -> None:
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (fs.means, {"statistic": "median"}, "strata with a quantile"),
-        (fs.means, {"statistic": "selection_rate"}, "strata with selection rates"),
-        (fs.means, {"contrast": "standardised_difference"}, "strata with standardised"),
         (fs.means, {"comparisons": "rest"}, "comparisons='rest'"),
         (fs.means, {"comparisons": "overall"}, "comparisons='overall'"),
-        (fs.prediction_errors, {"metric": "r_squared"}, "strata with R²"),
-        (fs.scores, {"metric": "tpr"}, "strata with tpr"),
-        (fs.scores, {"metric": "net_benefit"}, "strata with net_benefit"),
+        (fs.scores, {"metric": "miscalibration"}, "strata with miscalibration"),
+        (fs.scores, {"metric": "tpr", "comparisons": "rest"}, "comparisons='rest'"),
         (fs.scores, {"metric": "brier_score", "comparisons": "rest"}, "comparisons='rest'"),
-        (fs.calibration, {}, "`strata`"),
         (fs.calibration, {"metric": "isotonic"}, "`strata`"),
     ],
 )

@@ -1,0 +1,297 @@
+"""Standardised differences and R² within strata, by draws of the units of every stratum.
+
+Means, variances and mean squared errors are summed over the strata with the weights of Mantel and
+Haenszel; the contrast is the smooth function of these sums that it is without strata.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import Floats
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.tallies.moments import OUTCOME
+from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_strata
+from fairstats.methods.rates.numbers.bootstrap import LARGEST_LOST, NO_DRAWS, BootstrapContrast
+from fairstats.methods.rates.numbers.bootstrap import MIN_UNITS as UNITS_OF_BOOTSTRAP
+from fairstats.methods.rates.numbers.compare import MeanValues, interval_of_mean
+from fairstats.methods.rates.numbers.smooth import SmoothValues, tables_of_units
+from fairstats.methods.rates.numbers.strata_limits import (
+    CellValues,
+    PairOfLimits,
+    pair_of_cells,
+)
+from fairstats.methods.rates.result import Inference
+from fairstats.numerics.means.hall import Moments
+from fairstats.numerics.means.resampling import Draws
+from fairstats.numerics.means.smooth import (
+    DeterminationDifference,
+    GroupTotals,
+    SmoothContrast,
+    StandardisedDifference,
+    UnitTable,
+    draw_totals,
+    draws_of_contrast,
+    sample_totals,
+    strata_kept_unbiased,
+)
+from fairstats.numerics.means.strata import (
+    Homogeneity,
+    adjusted_mean,
+    homogeneity_of_estimates,
+)
+
+#: Units that a stratum needs of both groups; a test that one difference holds in all of them.
+UNITS_OF_STRATUM = 5
+UNITS_OF_HOMOGENEITY = 20
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCells(CellValues):
+    """Totals of every crossing of stratum and group, and those of its resamples.
+
+    `units`: of every crossing; `effective_units` alike.
+    """
+
+    units: tuple[UnitTable, ...] = ()
+    effective_units: Floats | None = None
+    sample: GroupTotals | None = None
+    resamples: GroupTotals | None = None
+    is_determination: bool = False
+
+    def pair(self, moments: StratumMoments, group: str, reference: str) -> PairOfDraws:
+        """A group and its reference within strata."""
+        parts = pair_of_cells(self, moments, group, reference)
+        return PairOfDraws(**parts, drawn=self, moments=moments)
+
+
+@dataclass(frozen=True, eq=False)
+class PairOfDraws(PairOfLimits):
+    """Two groups within strata by draws, as `GroupValues`."""
+
+    drawn: DrawnCells = None  # type: ignore[assignment]
+    moments: StratumMoments = None  # type: ignore[assignment]
+
+    def mean(self, position: int) -> Moments:
+        """Moments of the adjusted mean."""
+        cells = self.moments.cells
+        place = self.places[position][self.used]
+        parts = Moments(
+            mean=cells.means(OUTCOME)[place],
+            variance=cells.variance_of_mean(OUTCOME)[place],
+            third=cells.third_cumulant_of_mean(OUTCOME)[place],
+            size=cells.effective_units[place],
+        )
+        return adjusted_mean(parts, self.shares)
+
+    def value(self, position: int) -> float:
+        """The adjusted mean, or R²."""
+        if not self.used.any():
+            return math.nan
+        if self.drawn.is_determination:
+            return self.own_draws(position).value
+        return float(self.mean(position).mean)
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """Of the adjusted mean by Student's t; of R² by its draws."""
+        if not self.used.any():
+            return math.nan, math.nan
+        if not self.drawn.is_determination:
+            return interval_of_mean(self.mean(position), z, root=False)
+        draws = self.own_draws(position)
+        if not draws.variance > 0:
+            return math.nan, math.nan
+        low, high = self._by_draws(draws).limits(z)
+        return min(low, 1.0), min(high, 1.0)
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Too few units in the strata that both share, or numbers that do not vary."""
+        name = self.names[position]
+        kind = "clusters" if self.rows.clustered else "rows"
+        if not self.used.any():
+            if position == 1:
+                return ""
+            return f"{name} and {self.names[1]}: no stratum has {self.cells.needs}."
+        sizes = self._sizes(position)
+        beyond = float((sizes - 1).sum())
+        if beyond < UNITS_OF_BOOTSTRAP - 1 - 1e-9:
+            return (
+                f"{name} has {beyond:.3g} {kind} beyond the first of every stratum that it shares"
+                f" with {self.names[1 - position]}, and a bootstrap needs {UNITS_OF_BOOTSTRAP - 1}."
+            )
+        if not self.drawn.is_determination:
+            return ""
+        draws = self.own_draws(position)
+        if not math.isfinite(draws.value) or not draws.variance > 0:
+            return f"{name}: outcomes, or errors, do not vary, so R² has no standard error."
+        lost = float(np.isnan(draws.values).mean())
+        if lost > LARGEST_LOST:
+            return f"{name}: R² has no value in {lost:.0%} of resamples."
+        return ""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> BootstrapContrast:
+        """Of both groups, by draws."""
+        kind: SmoothContrast
+        if self.drawn.is_determination:
+            kind = DeterminationDifference(shares=self._shares(), spreads=self._spreads())
+            return self._by_draws(self._draws(kind, (0, 1), jackknife=True))
+        kind = StandardisedDifference(shares=self._shares(), spreads=self._spreads())
+        return self._by_draws(self._draws(kind, (0, 1), jackknife=False))
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """Whether one standardised difference holds in all strata; of R² there is no test."""
+        if self.drawn.is_determination:
+            return None
+        differences = []
+        variances = []
+        for place in np.flatnonzero(self.used).tolist():
+            pair = [int(self.places[0][place]), int(self.places[1][place])]
+            sizes = self._effective_units()[pair]
+            if sizes.min() < UNITS_OF_HOMOGENEITY - 1e-9:
+                continue
+            draws = self._draws_of_cells(StandardisedDifference(), pair, jackknife=False)
+            differences.append(draws.value)
+            variances.append(draws.variance)
+        return homogeneity_of_estimates(np.array(differences), np.array(variances))
+
+    def own_draws(self, position: int) -> Draws:
+        """R² of one of both, drawn."""
+        kind = DeterminationDifference(
+            single=True, shares=self._shares(), spreads=self._spreads(position)
+        )
+        return self._draws(kind, (position, position), jackknife=True)
+
+    def _effective_units(self) -> Floats:
+        return np.asarray(self.drawn.effective_units)
+
+    def _sizes(self, position: int) -> Floats:
+        return self._effective_units()[self.places[position][self.used]]
+
+    def _shares(self) -> Floats:
+        return np.concatenate([self.shares, self.shares])
+
+    def _spreads(self, position: int | None = None) -> Floats:
+        """ω·c of both groups, or of one on either side."""
+        positions = (0, 1) if position is None else (position, position)
+        factors = [strata_kept_unbiased(self._sizes(each)) for each in positions]
+        return self._shares() * np.concatenate(factors)
+
+    def _draws(self, kind: SmoothContrast, positions: tuple[int, int], *, jackknife: bool) -> Draws:
+        places = np.concatenate([self.places[each][self.used] for each in positions])
+        return self._draws_of_cells(kind, places.tolist(), jackknife=jackknife)
+
+    def _draws_of_cells(self, kind: SmoothContrast, places: list[int], *, jackknife: bool) -> Draws:
+        """A contrast of some crossings, each a side of its own."""
+        chosen = list(dict.fromkeys(places))
+        mix = np.zeros((len(places), len(chosen)))
+        for side, place in enumerate(places):
+            mix[side, chosen.index(place)] = 1.0
+        units = [self.drawn.units[place] for place in chosen] if jackknife else None
+        return draws_of_contrast(
+            kind,
+            _of_cells(self.drawn.sample, chosen),
+            _of_cells(self.drawn.resamples, chosen),
+            mix,
+            units,
+        )
+
+    def _by_draws(self, draws: Draws) -> BootstrapContrast:
+        return BootstrapContrast(
+            group=draws,
+            reference=NO_DRAWS,
+            logarithms=False,
+            studentised=True,
+            symmetric=self.drawn.is_determination,
+        )
+
+
+def _of_cells(totals: Any, chosen: list[int]) -> GroupTotals:
+    return GroupTotals(totals.totals[..., chosen, :], totals.scatter[..., chosen, :, :])
+
+
+def drawn_cells(
+    outcomes: Outcomes,
+    numbers: dict[str, Floats],
+    within: StratumMoments,
+    crude: SmoothValues,
+    settings: Inference,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> DrawnCells:
+    """Totals of every crossing, and of resamples of its units."""
+    _, crossed = cross_with_strata(outcomes)
+    tables, _, effective_units = tables_of_units(crossed, numbers, within.cells, settings)
+    shape = (len(within.strata), len(within.groups))
+    enough = effective_units >= UNITS_OF_STRATUM - 1e-9
+    kind = "clusters" if within.cells.clustered else "rows"
+    values = _CrossedValues(crude, within, tuple(tables))
+    return DrawnCells(
+        values=values,
+        enough=enough.reshape(shape),
+        positive=np.ones(shape, dtype=bool),
+        needs=f"{UNITS_OF_STRATUM} {kind} of both",
+        spread=None if crude.is_determination else values.deviations().reshape(shape),
+        units=tuple(tables),
+        effective_units=effective_units,
+        sample=sample_totals(tables),
+        resamples=draw_totals(tables, n_resamples, rng),
+        is_determination=crude.is_determination,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _CrossedValues:
+    """Means, or R², of all crossings, without limits, as `GroupValues`."""
+
+    crude: SmoothValues
+    within: StratumMoments
+    units: tuple[UnitTable, ...]
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return self.crude.method
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return self.crude.interval_method
+
+    def value(self, position: int) -> float:
+        """The mean of a crossing, or its R²."""
+        if not self.crude.is_determination:
+            return MeanValues(self.within.cells, OUTCOME).value(position)
+        total = self.units[position].sums.sum(axis=0)
+        value = DeterminationDifference(single=True).determination(np.stack([total, total]))
+        return float(value[0])
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """None: draws are of all strata together."""
+        return math.nan, math.nan
+
+    def variances(self) -> Floats:
+        """None."""
+        return np.full(len(self.units), np.nan)
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Whether there are enough units is known already."""
+        return ""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> BootstrapContrast:
+        """None of a single stratum."""
+        raise TypeError("a stratum alone is not drawn")
+
+    def deviations(self) -> Floats:
+        """Standard deviations of all crossings, with the divisor n, in the unit of the number."""
+        found = []
+        for table in self.units:
+            weight, total, squares = table.sums.sum(axis=0)[:3]
+            variance = math.nan
+            if weight > 0:
+                variance = max(squares / weight - (total / weight) ** 2, 0.0)
+            found.append(self.crude.scale * math.sqrt(variance))
+        return np.array(found)

@@ -1,0 +1,572 @@
+# Comparisons within strata of what has limits in each stratum (quantiles, slopes and intercepts of
+# calibration) or is drawn (standardised differences, R squared), and at each of several cut-offs.
+# With the weights of Mantel and Haenszel, w = w1 w0 / (w1 + w0), the value of a group is
+# sum(w v) / sum(w); its limits come from those of the strata by MOVER (Zou, Donner 2008, Statistics
+# in Medicine 27, 1693-1702).
+
+# Rows of a stratum on either side of its quantile, rows of either label that a regression needs in
+# one, and units that a stratum needs to be drawn, and to have a say on standardised differences.
+FEWEST_BEYOND_QUANTILE <- 5
+FEWEST_OF_REGRESSION <- 20
+FEWEST_OF_DRAWN_STRATUM <- 5
+FEWEST_OF_DRAWN_HOMOGENEITY <- 20
+
+# The p-value of one difference in all strata (Cochran 1954), with how many have a say.
+cochran_test <- function(differences, variances) {
+  kept <- is.finite(differences) & is.finite(variances) & variances > 0
+  if (sum(kept) < 2L) {
+    return(c(sum(kept), NaN, NaN))
+  }
+  d <- differences[kept]
+  q <- sum((d - stats::weighted.mean(d, 1 / variances[kept]))^2 / variances[kept])
+  c(sum(kept), q, stats::pchisq(q, sum(kept) - 1, lower.tail = FALSE))
+}
+
+# A comparison of two groups, of which `cells` has for every crossing of stratum and group: value,
+# own(k, critical), enough, positive, n, weight, and of regressions bias and size. `pair`: the
+# crossings of the group and then those of the reference.
+compare_adjusted_limits <- function(cells, pair, contrast, limit, level, together) {
+  half <- length(pair) / 2
+  at <- list(pair[seq_len(half)], pair[half + seq_len(half)])
+  used <- which(cells$enough[at[[1L]]] & cells$enough[at[[2L]]])
+  at <- lapply(at, function(k) k[used])
+  share <- cells$weight[at[[1L]]] *
+    cells$weight[at[[2L]]] /
+    (cells$weight[at[[1L]]] + cells$weight[at[[2L]]])
+  share <- share / sum(share)
+  # a bias is as 1 / n: what one stratum of all these rows would not have is taken away
+  shift <- lapply(at, function(k) {
+    if (is.null(cells$bias)) 0 else cells$bias[k] * (1 - cells$size[k] / sum(cells$size[k]))
+  })
+  of_strata <- lapply(1:2, function(g) cells$value[at[[g]]] - shift[[g]])
+  limits_of <- function(g, critical) {
+    ends <- vapply(at[[g]], function(k) cells$own(k, critical), c(0, 0))
+    ends - rep(shift[[g]], each = 2L)
+  }
+  value <- vapply(of_strata, function(v) if (length(used)) sum(share * v) else NaN, 0)
+  own <- function(g, critical) {
+    if (!length(used)) {
+      return(c(NaN, NaN))
+    }
+    ends <- limits_of(g, critical)
+    reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+    value[g] + c(-reach(of_strata[[g]] - ends[1L, ]), reach(ends[2L, ] - of_strata[[g]]))
+  }
+  ratio <- contrast == "ratio"
+  none <- !length(used) || (ratio && !all(cells$positive[unlist(at)]))
+  values <- mover_values(
+    value,
+    rep(NaN, 2L),
+    vapply(at, function(k) sum(cells$n[k]), 0),
+    rep(none, 2L),
+    own,
+    cells$method
+  )
+  row <- compare_numbers(
+    values,
+    cbind(1L, 2L),
+    contrast,
+    limit,
+    level,
+    if (together > 1) "bonferroni" else "none",
+    matrix(0L, max(together, 1), 2L)
+  )[[1L]]
+  found <- c(0, NaN, NaN)
+  if (!none) {
+    scale <- if (ratio) log else identity
+    widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 2)))^2 / 16, numeric(length(used)))
+    found <- cochran_test(
+      scale(of_strata[[1L]]) - scale(of_strata[[2L]]),
+      rowSums(matrix(widths, length(used)))
+    )
+  }
+  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(used), found)
+  row$n <- values$n[1L]
+  row
+}
+
+weight_of_cells <- function(cell, count, weight) {
+  as.vector(tapply(
+    if (is.null(weight)) rep(1, length(cell)) else weight,
+    factor(cell, seq_len(count)),
+    sum,
+    default = 0
+  ))
+}
+
+# Quantiles of all crossings.
+quantile_cells <- function(y, cell, count, order, weight = NULL) {
+  samples <- unname(split(y, factor(cell, seq_len(count))))
+  sizes <- lengths(samples)
+  values <- quantile_values(lapply(samples, function(x) if (length(x)) x else NA_real_), order)
+  rarer <- min(order, 1 - order)
+  list(
+    value = values$value,
+    own = values$own,
+    enough = sizes >= max(ceiling(FEWEST_BEYOND_QUANTILE / rarer - 1e-9), FEWEST_UNITS),
+    positive = vapply(samples, function(x) length(x) > 0L && min(x) > 0, NA),
+    n = sizes,
+    weight = weight_of_cells(cell, count, weight),
+    method = values$method
+  )
+}
+
+# Regressions of all crossings.
+regression_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
+  rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
+  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_REGRESSION
+  values <- rep(NaN, count)
+  bias <- rep(0, count)
+  size <- vapply(
+    rows,
+    function(r) {
+      if (is.null(r$unit)) {
+        kish(weights_of(r))
+      } else {
+        kish(as.vector(tapply(weights_of(r), r$unit, sum)))
+      }
+    },
+    0
+  )
+  fitted <- regression_values(rows[enough], metric)
+  values[enough] <- fitted$value
+  bias[enough] <- vapply(rows[enough], bias_of_regression, 0, metric)
+  place <- cumsum(enough)
+  list(
+    value = values,
+    own = function(k, critical) fitted$own(place[k], critical),
+    enough = enough & abs(values) < 50,
+    positive = rep(TRUE, count),
+    n = vapply(rows, nrow, 0L),
+    weight = weight_of_cells(cell, count, weight),
+    bias = bias,
+    size = size,
+    method = fitted$method
+  )
+}
+
+# The bias of the last coefficient to the first order (Cox, Snell 1968, JRSS B 30, 248-275): by the
+# third derivatives of the log likelihood and the covariance matrix of the estimate.
+bias_of_regression <- function(r, metric) {
+  r$w <- weights_of(r)
+  r$x <- stats::qlogis(r$score)
+  r <- r[r$w > 0, ]
+  model <- if (metric == "calibration_slope") y ~ x else y ~ offset(x)
+  w <- r$w / mean(r$w)
+  fit <- stats::glm(model, stats::quasibinomial(), r, weights = w, epsilon = 1e-14, maxit = 100)
+  x <- stats::model.matrix(fit)
+  p <- stats::fitted(fit)
+  whole <- crossprod(x, w * p * (1 - p) * x)
+  covariance <- solve(whole)
+  if (!is.null(r$unit) || diff(range(w)) > 1e-7) {
+    steps <- steps_of_jackknife(x, r$y, w, p, r$unit)
+    n <- ncol(steps)
+    covariance <- (n - 1) / n * tcrossprod(steps)
+  }
+  spread <- rowSums((x %*% covariance) * x)
+  moved <- -solve(whole, crossprod(x, w * p * (1 - p) * (1 - 2 * p) * spread)) / 2
+  moved[ncol(x)]
+}
+
+# What each unit moves the coefficients by, a column each: (H - H_u)^-1 s_u.
+steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
+  unit <- if (is.null(unit)) seq_along(y) else as.integer(factor(unit))
+  whole <- crossprod(x, w * p * (1 - p) * x)
+  moved <- vapply(
+    split(seq_along(unit), unit),
+    function(here) {
+      part <- x[here, , drop = FALSE]
+      own <- crossprod(part, (w * p * (1 - p))[here] * part)
+      as.vector(solve(whole - own, crossprod(part, (w * (y - p))[here])))
+    },
+    numeric(ncol(x))
+  )
+  matrix(moved, ncol(x))
+}
+
+# What compares two groups within strata, for adjusted_rows().
+quantiles_in_strata <- function(y, order) {
+  function(cell, count, design, about, together) {
+    cells <- quantile_cells(y, cell, count, order, design$weight)
+    function(pair) {
+      level <- about$options$confidence_level
+      compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
+    }
+  }
+}
+
+regressions_in_strata <- function(metric, y, score) {
+  function(cell, count, design, about, together) {
+    cells <- regression_cells(metric, y, score, cell, count, design$weight, design$cluster)
+    function(pair) {
+      level <- about$options$confidence_level
+      compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
+    }
+  }
+}
+
+# Every number of a comparison of a report, from the rows; `cell`: the crossing of each row, `pair`:
+# those of the group and then of its reference.
+crosscheck_adjusted_quantiles <- function(y, cell, count, order, weight, pair, ...) {
+  cells <- quantile_cells(y, cell, count, order, weight)
+  row <- compare_adjusted_limits(cells, pair, ...)
+  as_columns(list(row[names(row) != "method"]))
+}
+
+crosscheck_adjusted_regressions <- function(
+  metric,
+  y,
+  score,
+  cell,
+  count,
+  weight,
+  cluster,
+  pair,
+  ...
+) {
+  cells <- regression_cells(metric, y, score, cell, count, weight, cluster)
+  row <- compare_adjusted_limits(cells, pair, ...)
+  as_columns(list(row[names(row) != "method"]))
+}
+
+# ---------------------------------------------------------------- standardised differences and R^2
+
+# n / (n - 1) in every stratum, by that of all of them: the variance then lacks what one of all would.
+kept_unbiased <- function(units) units / (units - 1) * (sum(units) - 1) / sum(units)
+
+# The sums over strata of both sides that a standardised difference, or R squared, is a function of,
+# with the influence of every unit of every crossing on it. `sides`: of every stratum of the group
+# and then of the reference, of sums_of_side(); `tables` alike.
+adjusted_smooth <- function(tables, sides, share, spread, of_determination) {
+  count <- length(sides) / 2
+  side <- rep(1:2, each = count)
+  pick <- function(name) vapply(sides, `[[`, 0, name)
+  over <- function(x) as.vector(tapply(x, side, sum))
+  share <- rep(share, 2L)
+  variance <- over(spread * pick("v"))
+  if (of_determination) {
+    loss <- over(share * pick("e") / pick("w"))
+    floor <- 1e-12 * over(spread * (1 + pick("mean")^2))
+    r_squared <- ifelse(variance > floor, 1 - loss / variance, NaN)
+    value <- r_squared[1L] - r_squared[2L]
+  } else {
+    mean <- over(share * pick("mean"))
+    s2 <- sum(variance) / 2
+    value <- if (s2 > 0) (mean[1L] - mean[2L]) / sqrt(s2) else NaN
+  }
+  influence <- lapply(seq_along(sides), function(k) {
+    own <- sides[[k]]
+    table <- tables[[k]]
+    by_mean <- (table[, "s"] - own$mean * table[, "w"]) / own$w
+    by_variance <- (squares_of_units(table, own$mean) - own$v * table[, "w"]) / own$w
+    sign <- c(1, -1)[side[k]]
+    if (!of_determination) {
+      return(sign * share[k] * by_mean / sqrt(s2) - value * spread[k] / (4 * s2) * by_variance)
+    }
+    by_error <- (table[, "e"] - own$e / own$w * table[, "w"]) / own$w
+    g <- side[k]
+    sign *
+      (loss[g] * spread[k] * by_variance / variance[g]^2 - share[k] * by_error / variance[g])
+  })
+  list(value = value, each = if (of_determination) r_squared, influence = influence)
+}
+
+# One comparison within strata by draws of the units of every crossing. `tables`: sums of the units
+# of the group's crossings and then of the reference's, `moments`: of their numbers.
+compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, level, together) {
+  of_determination <- metric == "r_squared"
+  count <- length(tables) / 2
+  units <- vapply(tables, function(t) if (nrow(t)) kish(t[, "w"]) else 0, 0)
+  enough <- units >= FEWEST_OF_DRAWN_STRATUM - 1e-9
+  used <- which(enough[seq_len(count)] & enough[count + seq_len(count)])
+  cells <- c(used, count + used)
+  half <- seq_along(used)
+  units <- units[cells]
+  drawn_from <- tables[cells]
+  total <- moments$weights[1L, cells]
+  share <- total[half] * total[length(used) + half] / (total[half] + total[length(used) + half])
+  share <- share / sum(share)
+  spread <- rep(share, 2L) *
+    c(kept_unbiased(units[half]), kept_unbiased(units[length(used) + half]))
+  statistic <- function(times) {
+    sides <- Map(sums_of_side, drawn_from, times)
+    found <- adjusted_smooth(drawn_from, sides, share, spread, of_determination)
+    squares <- function(k) {
+      moved <- found$influence[[k]]
+      n <- nrow(drawn_from[[k]])
+      n / (n - 1) * (sum(times[[k]] * moved^2) - sum(times[[k]] * moved)^2 / n)
+    }
+    c(found$value, vapply(seq_along(cells), squares, 0), found$each)
+  }
+  once <- lapply(drawn_from, function(t) rep(1, nrow(t)))
+  few <- vapply(
+    list(half, length(used) + half),
+    function(k) !length(k) || sum(units[k] - 1) < FEWEST_DRAWN - 1 - 1e-9,
+    NA
+  )
+  law <- function(sample, draws, members, difference) {
+    variances <- rowSums(draws$variances[, members, drop = FALSE])
+    value <- draws$values[, difference]
+    ok <- is.finite(variances) & variances > 0
+    drawn <- ifelse(ok, (value - sample) / sqrt(variances), NaN)
+    known <- sort(drawn)
+    laws <- if (of_determination) list(known, sort(c(known, -known))) else list(known)
+    list(laws = laws, lost = 1 - length(known) / length(drawn))
+  }
+  none <- length(used) == 0L
+  values <- list(value = c(NaN, NaN), own = function(g, critical) c(NaN, NaN))
+  contrast <- NULL
+  if (!none) {
+    at_sample <- statistic(once)
+    n_cells <- length(cells)
+    draws <- t(vapply(
+      seq_len(resamples),
+      function(k) {
+        statistic(lapply(drawn_from, function(t) {
+          n <- nrow(t)
+          tabulate(sample.int(n, n, TRUE), n)
+        }))
+      },
+      at_sample
+    ))
+    drawn <- list(variances = draws[, 1L + seq_len(n_cells)], values = draws)
+    sides <- list(half, length(used) + half)
+    jackknife <- function(members, which) {
+      sum(vapply(
+        members,
+        function(k) {
+          n <- nrow(drawn_from[[k]])
+          change <- vapply(
+            seq_len(n),
+            function(u) {
+              times <- once
+              times[[k]][u] <- 0
+              statistic(times)[which]
+            },
+            0
+          )
+          (n - 1) / n * sum((change - mean(change))^2)
+        },
+        0
+      ))
+    }
+    of_law <- function(members, which) {
+      found <- law(at_sample[which], drawn, members, which)
+      found$estimate <- at_sample[which]
+      found$std_error <- sqrt(
+        if (of_determination) jackknife(members, which) else sum(at_sample[1L + members])
+      )
+      found
+    }
+    contrast <- of_law(seq_len(n_cells), 1L)
+    if (of_determination) {
+      each <- lapply(1:2, function(g) of_law(sides[[g]], 1L + n_cells + g))
+      values$value <- vapply(each, `[[`, 0, "estimate")
+      few <- few | vapply(each, function(f) !is.finite(f$estimate) || !f$std_error > 0, NA)
+      few <- few | vapply(each, function(f) f$lost > LARGEST_LOST, NA)
+      values$own <- function(g, critical) pmin(contrast_of_draws(each[[g]])$limits(critical), 1)
+    } else {
+      laws <- lapply(sides, function(k) {
+        adjusted_law(lapply(cells[k], function(c) law_of_mean(moments, c)), share)
+      })
+      values$value <- vapply(laws, `[[`, 0, "mean")
+      values$own <- function(g, critical) t_limits(laws[[g]], critical, FALSE)
+    }
+  }
+  n <- vapply(list(used, count + used), function(k) sum(moments$n[k]), 0)
+  values$n <- n
+  values$method <- if (of_determination) BY_SYMMETRIC_DRAWS else BY_DRAWS
+  values$against <- function(g, reference, ratio) {
+    list(
+      value = values$value[2L],
+      n = n[2L],
+      own = function(critical) values$own(2L, critical),
+      contrast = if (!none && !any(few)) contrast_of_draws(contrast)
+    )
+  }
+  row <- compare_numbers(
+    values,
+    cbind(1L, 2L),
+    "difference",
+    limit,
+    level,
+    if (together > 1) "bonferroni" else "none",
+    matrix(0L, max(together, 1), 2L)
+  )[[1L]]
+  found <- c(0, NaN, NaN)
+  if (!of_determination && !none) {
+    by_stratum <- vapply(
+      half,
+      function(h) {
+        k <- c(h, length(used) + h)
+        if (min(units[k]) < FEWEST_OF_DRAWN_HOMOGENEITY - 1e-9) {
+          return(c(NaN, NaN))
+        }
+        sides <- Map(sums_of_side, drawn_from[k], once[k])
+        alone <- standardised_difference(drawn_from[k], once[k], sides)
+        c(
+          alone$value,
+          sum(vapply(alone$influence, function(i) length(i) * stats::var(i), 0))
+        )
+      },
+      c(0, 0)
+    )
+    found <- cochran_test(by_stratum[1L, ], by_stratum[2L, ])
+  }
+  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(used), found)
+  row$n <- n[1L]
+  row
+}
+
+# Sums of units and moments of all crossings; numbers are centred and scaled by all rows.
+drawn_cells <- function(x, squared_error, cell, count, weight = NULL, cluster = NULL) {
+  w <- if (is.null(weight)) rep(1, length(x)) else weight
+  unit <- if (is.null(cluster)) seq_along(x) else as.integer(factor(cluster))
+  scale <- sqrt(mean((x - mean(x))^2))
+  scale <- if (scale > 0) scale else 1
+  list(
+    tables = lapply(seq_len(count), function(g) {
+      unit_sums((x - mean(x)) / scale, squared_error / scale^2, w, unit, cell == g)
+    }),
+    moments = number_moments(x, cell, count, weight, cluster)
+  )
+}
+
+moments_of_cells <- function(m, cells) {
+  list(
+    mean = m$mean[cells],
+    n = m$n[cells],
+    units = m$units[cells],
+    weights = m$weights[, cells],
+    centred = m$centred[, cells],
+    negative = m$negative[cells]
+  )
+}
+
+draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
+  function(cell, count, design, about, together) {
+    cells <- drawn_cells(x, squared_error, cell, count, design$weight, design$cluster)
+    function(pair) {
+      with_seed(
+        seed,
+        compare_adjusted_draws(
+          metric,
+          cells$tables[pair],
+          moments_of_cells(cells$moments, pair),
+          resamples,
+          about$limit,
+          about$options$confidence_level,
+          together
+        )
+      )
+    }
+  }
+}
+
+crosscheck_adjusted_draws <- function(
+  metric,
+  x,
+  squared_error,
+  cell,
+  count,
+  weight,
+  cluster,
+  resamples,
+  pair,
+  limit,
+  level,
+  together
+) {
+  cells <- drawn_cells(x, squared_error, cell, count, weight, cluster)
+  row <- compare_adjusted_draws(
+    metric,
+    cells$tables[pair],
+    moments_of_cells(cells$moments, pair),
+    resamples,
+    limit,
+    level,
+    together
+  )
+  as_columns(list(row[names(row) != "method"]))
+}
+
+# ---------------------------------------------------------------- along cut-offs
+
+# Net benefit within strata, a mean of a number per row, at every cut-off of the `crude` rows.
+adjusted_benefits <- function(y, score, place, stratum, design, groups, crude, about) {
+  about$options$simultaneous <- "bonferroni"
+  about$family <- nrow(crude)
+  found <- bind_rows(lapply(unique(crude$cutoff), function(cutoff) {
+    benefit <- (score >= cutoff) * ifelse(y == 1, 1, -cutoff / (1 - cutoff))
+    here <- crude[crude$cutoff == cutoff, ]
+    rows <- adjusted_rows(means_in_strata(benefit), place, stratum, design, groups, here, about)
+    rows$cutoff <- cutoff
+    rows
+  }))
+  found <- as_one_family(found, about$options)
+  with_disagreements(found, crude, stratum, "difference", "%+.4g")
+}
+
+# A rate within strata at every cut-off, by the stratified score.
+adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude) {
+  input <- scene$input
+  groups <- scene$grouping$groups
+  stratum <- scene$stratum
+  labelled <- !is.null(input$y_true)
+  size <- if (labelled) 4L else 2L
+  limit <- if (contrast == "ratio") options$threshold else options$margin
+  level <- options$confidence_level
+  count <- nrow(crude) / length(cutoffs)
+  found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
+    row <- crude[k, ]
+    selected <- as.integer(input$score >= cutoffs[(k - 1L) %/% count + 1L])
+    cell <- if (labelled) 4 - 2 * selected - input$y_true else 2 - selected
+    cells <- stratum_cells(stratum, scene$grouping$labels, groups, cell, size)
+    part <- as_metric(rate, size)$parts[[1L]]
+    pair <- match(c(row$group, row$reference), groups)
+    t <- stratum_table(cells, part, pair[1L], pair[2L])
+    one <- compare_strata(list(t), contrast, level, limit, nrow(crude), one_sided = FALSE)
+    name <- row$metric
+    c(
+      stratified_row(one, list(t), name, row$group, row$reference, level, row),
+      one[c("p_below", "p_above", "p_inside")],
+      cutoff = row$cutoff
+    )
+  }))
+  found <- as_one_family(found, options, contrast == "ratio" && limit == 1)
+  with_disagreements(found, crude, stratum, contrast)
+}
+
+# Adjusted p-values and verdicts of rows at all cut-offs.
+as_one_family <- function(found, options, one_value = FALSE) {
+  found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
+  settle_rows(found, options, 0, one_value)
+}
+
+# Every number of a report's comparison of a rate within strata at a cut-off stands in
+# crosscheck_strata(); this has the intervals of both adjusted rates, by MOVER of Wilson's limits.
+crosscheck_adjusted_rates <- function(k1, n1, k0, n0, level) {
+  share <- n1 * n0 / (n1 + n0)
+  share <- share / sum(share)
+  wilson <- function(k, n) {
+    suppressWarnings(vapply(
+      seq_along(k),
+      function(i) stats::prop.test(k[i], n[i], conf.level = level, correct = FALSE)$conf.int,
+      c(0, 0)
+    ))
+  }
+  of_one <- function(k, n) {
+    ends <- wilson(k, n)
+    value <- sum(share * k / n)
+    reach <- function(gap) sqrt(sum((share * gap)^2))
+    value + c(-reach(k / n - ends[1L, ]), reach(ends[2L, ] - k / n))
+  }
+  one <- of_one(k1, n1)
+  zero <- of_one(k0, n0)
+  list(
+    value_low = one[1L],
+    value_high = one[2L],
+    value_reference_low = zero[1L],
+    value_reference_high = zero[2L]
+  )
+}
