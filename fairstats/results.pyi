@@ -63,13 +63,13 @@ from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
 from fairstats.methods.rates.result import OddsRatioResult as OddsRatioResult
 from fairstats.methods.rates.result import RatioResult as RatioResult
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.result import (
     StratifiedDifferenceResult as StratifiedDifferenceResult,
 )
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.result import (
     StratifiedOddsRatioResult as StratifiedOddsRatioResult,
 )
-from fairstats.methods.rates.stratified_result import StratifiedRatioResult as StratifiedRatioResult
+from fairstats.methods.rates.strata.result import StratifiedRatioResult as StratifiedRatioResult
 from fairstats.methods.rates.subgroups import SubgroupResult as SubgroupResult
 from fairstats.methods.rates.worst_case import WorstCaseResult as WorstCaseResult
 from fairstats.methods.um.comparison import UmComparison as UmComparison

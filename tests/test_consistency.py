@@ -26,7 +26,7 @@ from fairstats.ground.registry import RATES, find_metric, same_question
 from fairstats.ground.verdict import judge
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.stratified_result import ENDING, StratifiedComparison
+from fairstats.methods.rates.strata.result import ENDING, StratifiedComparison
 from fairstats.report.contents import headline
 from fairstats.report.report import AuditReport
 

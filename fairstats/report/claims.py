@@ -24,7 +24,7 @@ from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.result import (
     StratifiedDifferenceResult,
     StratifiedRatioResult,
     find_crude_metric,

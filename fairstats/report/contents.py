@@ -23,7 +23,7 @@ from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.stratified_result import StratifiedComparison
+from fairstats.methods.rates.strata.result import StratifiedComparison
 from fairstats.report.claims import Claim, answers_by_fact, claims_of, claims_sentence
 from fairstats.report.inputs import AuditColumns, AuditSettings
 

@@ -18,7 +18,7 @@ from fairstats.ground.registry import (
     without_class,
 )
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
-from fairstats.methods.rates.stratified_result import ENDING, find_crude_metric
+from fairstats.methods.rates.strata.result import ENDING, find_crude_metric
 from fairstats.report import questions
 from fairstats.report.format import Axis
 from fairstats.report.questions import Concern

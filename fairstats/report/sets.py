@@ -16,7 +16,7 @@ from fairstats.methods.rates.classes.rates import events_of, rate_of_event, rate
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.stratified_result import StratifiedComparison
+from fairstats.methods.rates.strata.result import StratifiedComparison
 from fairstats.report.claims import Claim
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (

@@ -29,7 +29,7 @@ from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.pair import names_with_design
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
 from fairstats.methods.rates.setup import POOLED
-from fairstats.methods.rates.stratified_result import StratifiedComparison
+from fairstats.methods.rates.strata.result import StratifiedComparison
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.methods import title_of_metric
 from fairstats.report.methods.page import Answer

@@ -16,8 +16,8 @@ from scipy.special import ndtri, stdtr
 
 from fairstats.ground.registry import SELECTED
 from fairstats.ground.strata import StratumCounts, StratumDesign
-from fairstats.methods.rates.stratified import _score_of
-from fairstats.methods.rates.stratified_design import LEAST_DF, PairTables, pair_tables
+from fairstats.methods.rates.strata.compare import _score_of
+from fairstats.methods.rates.strata.design import LEAST_DF, PairTables, pair_tables
 from fairstats.numerics.rates.homogeneity import homogeneity_test
 from fairstats.numerics.rates.pooled import FEWEST_CASES
 from fairstats.numerics.rates.score import Contrast

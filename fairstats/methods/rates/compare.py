@@ -67,7 +67,7 @@ from fairstats.methods.rates.setup import (
     make_settings,
     without_idle_weights,
 )
-from fairstats.methods.rates.stratified import adjusted, check_adjustable
+from fairstats.methods.rates.strata.compare import adjusted, check_adjustable
 from fairstats.numerics.rates.exact import AT_ONCE, exact_rows
 from fairstats.numerics.rates.score import Contrast
 

@@ -29,7 +29,7 @@ from fairstats.methods.rates.numbers.bootstrap import (
 )
 from fairstats.methods.rates.overall import check_overall
 from fairstats.methods.rates.result import ANYTIME_METHODS, DifferenceResult, RatioResult
-from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
+from fairstats.methods.rates.strata.compare import can_be_adjusted, check_adjustable
 
 _Compared = TypeVar("_Compared", bound=RatioResult | DifferenceResult | MaximumResult)
 

@@ -36,8 +36,8 @@ from fairstats.methods.rates.numbers.stratified import (
     StratifiedNumberDifferenceResult,
     StratifiedNumberRatioResult,
 )
-from fairstats.methods.rates.stratified import together_of
-from fairstats.methods.rates.stratified_result import ENDING
+from fairstats.methods.rates.strata.compare import together_of
+from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
 from fairstats.report.crosscheck.rates import EVIDENCE_OF_TWIN, TESTS_OF_TWIN, adjusted
 

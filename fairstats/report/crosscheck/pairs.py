@@ -23,8 +23,8 @@ from fairstats.methods.rates.extremes import ExtremeResult
 from fairstats.methods.rates.maxima import BAND_BY_MEE, MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
 from fairstats.methods.rates.result import RatioResult
-from fairstats.methods.rates.stratified import together_of
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.compare import together_of
+from fairstats.methods.rates.strata.result import (
     BRESLOW_DAY,
     COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,

@@ -13,7 +13,7 @@ from fairstats.methods.rates.numbers.stratified import (
     StratifiedNumberRatioResult,
 )
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.stratified_result import ENDING
+from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report import questions
 from fairstats.report.crosscheck import numbers
 from fairstats.report.inputs import AuditInput

@@ -40,8 +40,8 @@ from fairstats.methods.rates.result import (
     RatioResult,
 )
 from fairstats.methods.rates.setup import RateArguments, make_settings
-from fairstats.methods.rates.stratified import can_be_adjusted
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.compare import can_be_adjusted
+from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedComparison,
     StratifiedDifferenceResult,

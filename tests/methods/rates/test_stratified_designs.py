@@ -20,8 +20,8 @@ from pandas.testing import assert_frame_equal
 import fairstats as fs
 from fairstats.ground.registry import SELECTED, find_metric
 from fairstats.ground.serialise import decode, encode
-from fairstats.methods.rates.stratified import adjusted
-from fairstats.methods.rates.stratified_design import pair_tables
+from fairstats.methods.rates.strata.compare import adjusted
+from fairstats.methods.rates.strata.design import pair_tables
 
 sys.path.insert(
     0, str(Path(__file__).resolve().parents[3])

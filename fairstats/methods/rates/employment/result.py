@@ -23,7 +23,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.writing import CSV, HTML, write_file
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.result import RateComparison, RatioResult
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.result import (
     BRESLOW_DAY,
     COCHRAN_MANTEL_HAENSZEL,
     StratifiedRatioResult,

@@ -42,8 +42,8 @@ from fairstats.methods.rates.numbers.strata_pairs import (
     pair_within_strata,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
-from fairstats.methods.rates.stratified import together_of
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.compare import together_of
+from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedComparison,
     WithinStrata,

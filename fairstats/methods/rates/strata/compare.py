@@ -32,8 +32,8 @@ from fairstats.ground.verdict import (
 from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
-from fairstats.methods.rates.stratified_design import SCORE, PairTables, pair_tables
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.design import SCORE, PairTables, pair_tables
+from fairstats.methods.rates.strata.result import (
     BRESLOW_DAY,
     COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,

@@ -19,7 +19,7 @@ from fairstats.methods.rates.result import (
     RateComparison,
     RatioResult,
 )
-from fairstats.methods.rates.stratified_design import (
+from fairstats.methods.rates.strata.design import (
     SCORE,
     count_table,
     pair_counts,

@@ -1,0 +1,1 @@
+"""Rates compared within the strata of a confounder."""
