@@ -35,7 +35,7 @@
 #'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.
 #' @param comparisons `"reference"`, `"all"` pairs, or of ratios and differences `"rest"`: each
 #'   group
-#'   against all other rows together; not with weights, clusters, strata, a reference and
+#'   against all other rows together, and `"overall"`: all rows; not with a reference and
 #'   `simultaneous = "max-z"`.
 #' @param strata Column of the strata of a confounder: adds the comparisons within them by the
 #'   stratified score as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`,

@@ -63,7 +63,6 @@ def test_the_family_is_all_groups() -> None:
     [
         ({"reference": "north"}, "reference"),
         ({"simultaneous": "max-z"}, "bonferroni"),
-        ({"strata": [1] * 4}, "strata"),
     ],
 )
 def test_what_it_does_not_go_with(options: dict[str, Any], message: str) -> None:
