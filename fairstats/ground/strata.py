@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,9 +169,22 @@ class StratumCounts:
             cell_codes = confusion_cells(outcomes)
         else:
             cell_codes = 1 - outcomes.y_pred
+        return cls._of_rows(outcomes, np.asarray(cell_codes), kind.cells, attribute)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        outcomes: Outcomes,
+        cell_codes: NDArray[Any],
+        cells: tuple[str, ...],
+        attribute: str = "",
+    ) -> StratumCounts:
+        """Count validated rows that have strata, each in its cell."""
+        if outcomes.strata is None:
+            raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
         levels = outcomes.strata.levels
         names, order = strata_in_order(outcomes.strata)
-        table_shape = (len(levels), len(outcomes.groups.labels), len(kind.cells))
+        table_shape = (len(levels), len(outcomes.groups.labels), len(cells))
         table_positions = np.ravel_multi_index(
             (outcomes.strata.codes, outcomes.groups.codes, np.asarray(cell_codes)), table_shape
         )
@@ -186,7 +200,7 @@ class StratumCounts:
         counts = cls(
             strata=tuple(names[stratum] for stratum in stratum_positions),
             groups=outcomes.groups.labels,
-            cells=kind.cells,
+            cells=cells,
             rows=row_counts[stratum_positions],
             attribute=attribute,
         )
@@ -283,18 +297,22 @@ class StratumCounts:
         """The same counts without the labels."""
         if self.cells == SelectionCounts.cells:
             return self
-        selection_counts = np.stack(
-            [self.total("tp", "fp"), self.total("fn", "tn")], axis=-1
-        ).astype(np.int64)
+        places = [0 if cell_name in ("tp", "fp") else 1 for cell_name in self.cells]
+        return self._with_cells(SelectionCounts.cells, places)
+
+    def _with_cells(self, names: tuple[str, ...], places: Sequence[int]) -> StratumCounts:
+        """The counts in other cells; `places`: where each of the cells goes."""
+        shape = (*self.rows.shape[:2], len(names))
+        rows = np.zeros(shape, dtype=np.int64)
+        for old, new in enumerate(places):
+            rows[..., new] += self.rows[..., old]
         design = self.design
         if design is not None:
-            shape = selection_counts.shape
-            is_selected = [cell_name in ("tp", "fp") for cell_name in self.cells]
-            new_cells = np.where(is_selected, 0, 1)
-            design = design._moved(
-                _positions_of(shape, np.arange(shape[0]), np.arange(shape[1]), new_cells), shape
-            )
-        return replace(self, cells=SelectionCounts.cells, rows=selection_counts, design=design)
+            strata = np.arange(shape[0])
+            groups = np.arange(shape[1])
+            positions = _positions_of(shape, strata, groups, np.asarray(places))
+            design = design._moved(positions, shape)
+        return replace(self, cells=names, rows=rows, design=design)
 
     def _select_groups(self, groups: Sequence[str]) -> StratumCounts:
         """The counts of some of the groups, in this order."""

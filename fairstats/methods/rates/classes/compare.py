@@ -15,6 +15,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES, Metric, Rate, with_class
 from fairstats.ground.results import Result
+from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.classes.rates import KINDS, ClassRate, Kind, rates_of_classes
@@ -25,6 +26,12 @@ from fairstats.methods.rates.classes.result import (
     ClassMaximumResult,
     ClassOddsRatioResult,
     ClassRatioResult,
+)
+from fairstats.methods.rates.classes.strata import (
+    adjusted_classes,
+    check_classes_within_strata,
+    count_in_strata,
+    of_two_labels,
 )
 from fairstats.methods.rates.compare import compare_estimates, compare_metric
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, estimate_smooth
@@ -64,14 +71,8 @@ def run_classes(
         "'reference', 'all' or 'rest' of several classes",
         "pos_label= asks about one class, against everybody too",
     )
-    check_that(
-        arguments.strata is None,
-        "strata",
-        "a column",
-        "None of several classes",
-        "pos_label= asks about one class, within strata too",
-    )
-    counts = _order_of_arguments(count_classes(arguments, metric.needs), arguments, kind)
+    counted, strata = count_classes(arguments, metric.needs)
+    counts = _order_of_arguments(counted, arguments, kind)
     is_gap = metric.contrast == "gap"
     settings = make_settings(metric.contrast, arguments, any_margin=any_margin, rest=not is_gap)
     return compare_classes(
@@ -82,11 +83,16 @@ def run_classes(
         arguments.reference,
         rng=arguments.rng,
         function=function,
+        strata=strata,
     )
 
 
-def count_classes(arguments: RateArguments, needs: tuple[str, ...]) -> ClassCounts:
-    """Rows per group, label and prediction, or of the one column that a metric needs."""
+def count_classes(
+    arguments: RateArguments, needs: tuple[str, ...]
+) -> tuple[ClassCounts, StratumCounts | None]:
+    """Rows per group, label and prediction, or of the one column that a metric needs; and those by
+    stratum, where rows have strata.
+    """
     only_labels = needs == ("labels",)
     one_column = len(needs) == 1
     required = "y_true, y_pred"
@@ -96,13 +102,14 @@ def count_classes(arguments: RateArguments, needs: tuple[str, ...]) -> ClassCoun
         "y_true": arguments.y_true,
         "y_pred": arguments.y_pred,
         "sensitive_features": arguments.sensitive_features,
+        "strata": arguments.strata,
     }
     if required == "y_pred":
         del columns["y_true"]
     if counts_or_rows(arguments.counts, needs=required, **columns):
         counts = _given_classes(arguments.counts)
         if one_column:
-            return counts.of_labels() if only_labels else counts.selection()
+            return (counts.of_labels() if only_labels else counts.selection()), None
         check_that(
             counts.labelled,
             "counts",
@@ -110,14 +117,19 @@ def count_classes(arguments: RateArguments, needs: tuple[str, ...]) -> ClassCoun
             "tables of labels and predictions: this metric needs both",
             "fs.tally(…, y_true=…, y_pred=…, classes=True)",
         )
-        return counts
+        return counts, None
     outcomes = Outcomes.from_arrays(
         None if required == "y_pred" else arguments.y_true,
         None if required == "y_true" else arguments.y_pred,
         classes=True,
+        strata=arguments.strata,
         **arguments.row_options(),
     )
-    return ClassCounts._from_outcomes(outcomes)
+    counted = ClassCounts._from_outcomes(outcomes)
+    if arguments.strata is None:
+        return counted, None
+    title = label_text(getattr(arguments.strata, "name", None) or "")
+    return counted, count_in_strata(outcomes, title)
 
 
 def _given_classes(counts: Any) -> ClassCounts:
@@ -163,15 +175,22 @@ def compare_classes(
     *,
     rng: SeedOrGenerator = None,
     function: Callable[..., Any] | None = None,
+    strata: StratumCounts | None = None,
 ) -> Any:
     """Compare the rates of a metric over all groups and classes, as one family.
 
     Of two classes the question is that of two labels, and so is the answer, but for means.
+    `strata`: the same rows by the strata of a confounder.
     """
     check_groups(counts.groups)
+    if strata is not None:
+        check_classes_within_strata(metric, kind)
     counts = counts.without_even_weights()
     if len(counts.classes) == 2 and kind != "macro" and function is None:
-        return compare_metric(metric, counts._binary([1]), settings, reference, rng)
+        of_two = None
+        if strata is not None:
+            of_two = of_two_labels(strata, counts, [1])
+        return compare_metric(metric, counts._binary([1]), settings, reference, rng, strata=of_two)
     _check_asked(kind, settings, reference)
     if function is None:
         rates = [RATES[name] for name in metric.rates]
@@ -199,7 +218,12 @@ def compare_classes(
     for rate in of_classes:
         estimates.append(_estimate(table, rate, function))
     result = compare_estimates(of_family, table, estimates, settings, reference, rng)
-    return _with_labels(result, metric.contrast, of_classes, kind)
+    labelled = _with_labels(result, metric.contrast, of_classes, kind)
+    if strata is None:
+        return labelled
+    with_strata = adjusted_classes(labelled, metric, strata, kind)
+    warned(with_strata.stratified, metric.name)
+    return with_strata
 
 
 def _estimate(

@@ -102,19 +102,11 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
     The same pairs, as one family of their own.
     """
     check_adjustable(metric)
-    settings = replace(result.settings, method=SCORE)
-    chosen_by_data = settings.reference_rule == "highest"
-    together = together_of(result)
-    levels = _JointLevels.of(settings, together)
-    compared = []
-    for comparison in result.comparisons:
-        compared.append(
-            _compare_within_strata(comparison, metric.contrast, counts, settings, levels)
-        )
-    judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)
+    of_comparisons = [counts] * len(result.comparisons)
+    settings, judged = compare_within(result, metric, of_comparisons)
     result_fields: dict[str, Any] = {
         "metric": metric.name + ENDING,
-        "comparisons": _with_disagreements(result.comparisons, judged, metric.contrast, counts),
+        "comparisons": judged,
         "settings": settings,
         "counts": result.counts,
         "words": f"{metric.label} within strata",
@@ -122,6 +114,26 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
     }
     within: Any = _RESULT_CLASSES[metric.contrast](**result_fields)
     return replace(result, stratified=within)
+
+
+def compare_within(
+    result: Any, metric: Metric, counts: Sequence[StratumCounts]
+) -> tuple[Inference, tuple[StratifiedComparison, ...]]:
+    """The comparisons of a result within strata, as one family, and their settings.
+
+    `counts`: the cells that each comparison is of.
+    """
+    settings = replace(result.settings, method=SCORE)
+    chosen_by_data = settings.reference_rule == "highest"
+    together = together_of(result)
+    levels = _JointLevels.of(settings, together)
+    compared = []
+    for comparison, of_comparison in zip(result.comparisons, counts, strict=True):
+        compared.append(
+            _compare_within_strata(comparison, metric.contrast, of_comparison, settings, levels)
+        )
+    judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)
+    return settings, _with_disagreements(result.comparisons, judged, metric.contrast, counts[0])
 
 
 def together_of(result: Any) -> int:

@@ -9,7 +9,14 @@ from typing import Any, cast
 from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
-from fairstats.ground.registry import RATES, SELECTED, Metric, Rate, find_metric
+from fairstats.ground.registry import (
+    RATES,
+    SELECTED,
+    Metric,
+    Rate,
+    find_metric,
+    without_class,
+)
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
 from fairstats.methods.rates.result import (
@@ -39,7 +46,7 @@ BRESLOW_DAY = "Breslow–Day with Tarone's adjustment"
 
 def find_crude_metric(name: str) -> Metric | None:
     """The metric of a comparison, also of one within strata; None where there is none."""
-    return find_metric(name.removesuffix(ENDING))
+    return find_metric(without_class(name).removesuffix(ENDING))
 
 
 @serialisable(kw_only=True)
@@ -146,6 +153,10 @@ class _AdjustedComparisons(WithinStrata):
     def _among(self) -> tuple[tuple[str, ...], str]:
         return self.stratum_counts.strata, self.stratum_counts.attribute
 
+    def _counts_of(self, comparison: RateComparison) -> StratumCounts:
+        """The cells that a comparison is of."""
+        return self.stratum_counts
+
     def by_stratum(self) -> pd.DataFrame:
         """Rates and contrast of every comparison in every stratum.
 
@@ -160,9 +171,10 @@ class _AdjustedComparisons(WithinStrata):
         table_rows = []
         level = (1 + self.settings.confidence_level) / 2
         for comparison in self.comparisons:
+            counts = self._counts_of(comparison)
             pair = pair_tables(
-                self.stratum_counts,
-                rates_of(comparison.metric, self.stratum_counts),
+                counts,
+                rates_of(comparison.metric, counts),
                 cast("Contrast", self.scale),
                 comparison.group,
                 comparison.reference,
@@ -281,7 +293,7 @@ def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floa
     """Successes and cases of both groups by stratum (k₁, n₁, k₀, n₀), for each rate that the
     comparison is of.
     """
-    counts: StratumCounts = result.stratum_counts
+    counts: StratumCounts = result._counts_of(c)
     of_pair = pair_counts(counts, c.group, c.reference, result.settings.comparisons)
     stratum_tables = [count_table(of_pair, each_rate) for each_rate in rates_of(c.metric, counts)]
     tables: list[tuple[Floats, Floats, Floats, Floats]] = []
@@ -296,7 +308,8 @@ def sums_of_units(result: Any, c: RateComparison) -> tuple[Any, ...] | None:
     Rows, Σw and Σw² of every cell, pairs of cells (from 1) with the products of their totals,
     sampling units, and the cells (from 1) of successes and of cases of each rate.
     """
-    of_pair = pair_counts(result.stratum_counts, c.group, c.reference, result.settings.comparisons)
+    counts: StratumCounts = result._counts_of(c)
+    of_pair = pair_counts(counts, c.group, c.reference, result.settings.comparisons)
     design = of_pair.design
     if design is None:
         return None
@@ -331,7 +344,7 @@ def rates_of(metric: str, counts: StratumCounts) -> tuple[Rate, ...]:
 
     The selection rate where there are no labels.
     """
-    known_metric = find_metric(metric.removesuffix(ENDING))
+    known_metric = find_metric(without_class(metric).removesuffix(ENDING))
     if known_metric is not None:
         rate_of_metric = RATES[known_metric.rates[0]]
     else:
