@@ -27,6 +27,15 @@ from fairstats.methods.rates.classes.result import ClassDifferenceResult as Clas
 from fairstats.methods.rates.classes.result import ClassMaximumResult as ClassMaximumResult
 from fairstats.methods.rates.classes.result import ClassOddsRatioResult as ClassOddsRatioResult
 from fairstats.methods.rates.classes.result import ClassRatioResult as ClassRatioResult
+from fairstats.methods.rates.classes.strata import (
+    ClassStratifiedDifferenceResult as ClassStratifiedDifferenceResult,
+)
+from fairstats.methods.rates.classes.strata import (
+    ClassStratifiedOddsRatioResult as ClassStratifiedOddsRatioResult,
+)
+from fairstats.methods.rates.classes.strata import (
+    ClassStratifiedRatioResult as ClassStratifiedRatioResult,
+)
 from fairstats.methods.rates.disparity import DisparityResult as DisparityResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult as ExtremeDifferenceResult

@@ -79,9 +79,6 @@ MOST_CLASSES <- 20L
 # the answer is that of two labels, but for means.
 compare_class_rates <- function(metric, arguments) {
   kind <- choice_of(arguments$classes, "classes", CLASS_KINDS)
-  if (!is.null(arguments$strata)) {
-    stop_argument("strata", "a column", "NULL of several classes: pos_label asks about one")
-  }
   arguments$classes <- NULL
   columns <- arguments[intersect(names(arguments), COLUMNS)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
@@ -106,6 +103,15 @@ compare_class_rates <- function(metric, arguments) {
   if (!is.null(arguments$method) && arguments$method %in% ANYTIME_METHODS) {
     stop_argument("method", arguments$method, "NULL of several classes")
   }
+  if (!is.null(arguments$strata)) {
+    if (kind == "macro") {
+      stop_argument("classes", '"macro" with strata', "each class, or cut, within strata")
+    }
+    if (!can_be_adjusted(find_metric(metric))) {
+      stop_argument("strata", paste("strata with", metric), "ratios and differences of rates")
+    }
+  }
+  within <- NULL
   make <- function(input, grouping, pairs, options) {
     check_rest_only(options, arguments$reference, "of several classes")
     if (options$comparisons == "rest" && find_metric(metric)$contrast == "gap") {
@@ -115,13 +121,21 @@ compare_class_rates <- function(metric, arguments) {
       input[setdiff(names(input), c("y_true", "y_pred"))],
       found[c("y_true", "y_pred", "classes")]
     )
-    class_rows(rate_metric(metric, input), input, grouping, pairs, options, kind)
+    rows <- class_rows(rate_metric(metric, input), input, grouping, pairs, options, kind)
+    within <<- attr(rows, "stratified")
+    if (is.null(within)) rows else beside_strata(rows, within)
   }
   arguments[c("y_true", "y_pred", "label_values")] <- list(NULL)
   if (length(found$classes) == 2L) {
     arguments$pos_label <- found$classes[2L]
   }
-  audit_section("rates", make, arguments, highest = kind == "macro", pooled = TRUE)
+  rows <- audit_section("rates", make, arguments, highest = kind == "macro", pooled = TRUE)
+  if (is.null(within)) {
+    return(rows)
+  }
+  attr(rows, "stratified") <- within
+  sentence <- strata_sentence(within$disagreement, nrow(within))
+  with_head(rows, c(sentence, attr(rows, "head")))
 }
 
 # The rows of a metric, each with its class: rates and names of the rows are those of every class,
@@ -172,7 +186,12 @@ class_rows <- function(what, input, grouping, pairs, options, kind) {
     return(rows)
   }
   rows$class <- rep(rep(labels, length(rates)), each = nrow(rows) / length(class_metric$rates))
-  rows
+  if (is.null(input$stratum)) {
+    return(rows)
+  }
+  within <- stratified_rows(input$stratum, input, grouping, pairs, class_metric, options, rows)
+  within$class <- rows$class
+  structure(rows, stratified = within)
 }
 
 # A largest gap is of rates and means of rates, an odds ratio of rates.

@@ -516,7 +516,8 @@ stratified_row <- function(
     method <- paste0(method, if (design$clustered) " (effective clusters)" else " (effective rows)")
   }
   row <- tidy_row(
-    paste0(metric, "_stratified"),
+    # the class, where there are several, stands last
+    sub("(\\[.*)?$", "_stratified\\1", metric),
     group,
     reference,
     n = n[1L],
@@ -549,6 +550,13 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
   pairs <- chosen$pairs
   size <- if (!is.null(input$y_pred) && !is.null(input$y_true)) 4L else 2L
   cell <- if (size == 4L) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
+  if (!is.null(input$classes)) {
+    # labels and predictions are positions of classes
+    count <- length(input$classes)
+    both <- size == 4L
+    size <- if (both) count^2 else count
+    cell <- if (both) (input$y_true - 1) * count + input$y_pred else c(input$y_pred, input$y_true)
+  }
   cells <- stratum_cells(stratum, grouping$labels, grouping$groups, cell, size)
   threshold <- if (metric$contrast == "difference") options$margin else options$threshold
   together <- if (options$simultaneous == "none") 1 else nrow(pairs) * length(metric$rates)

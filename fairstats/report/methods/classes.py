@@ -13,6 +13,11 @@ from fairstats.methods.rates.classes.result import (
     ClassOddsRatioResult,
     ClassRatioResult,
 )
+from fairstats.methods.rates.classes.strata import (
+    ClassStratifiedDifferenceResult,
+    ClassStratifiedOddsRatioResult,
+    ClassStratifiedRatioResult,
+)
 from fairstats.methods.rates.setup import RateArguments, make_settings
 from fairstats.report import questions
 from fairstats.report.crosscheck import pairs, rates
@@ -149,5 +154,8 @@ PAGE = Page(
         Exhibit(ClassDifferenceResult, questions.CLASSES, twin=rates.comparisons),
         Exhibit(ClassOddsRatioResult, twin=rates.comparisons),
         Exhibit(ClassMaximumResult, questions.CLASSES, twin=pairs.largest_gap),
+        Exhibit(ClassStratifiedRatioResult, twin=pairs.stratified),
+        Exhibit(ClassStratifiedDifferenceResult, twin=pairs.stratified),
+        Exhibit(ClassStratifiedOddsRatioResult, twin=pairs.stratified),
     ),
 )

@@ -139,7 +139,7 @@ test_that("what cannot be asked", {
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "micro"), "classes")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "ordered"), "order is not known")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "macro"), "every group")
-  expect_error(fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", strata = "y"), "strata")
+  expect_error(fs_disparate_impact(d, "hat", "g", classes = "macro", strata = "y"), "macro")
   expect_error(
     fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", reference = "highest"),
     "by name"
@@ -185,4 +185,20 @@ test_that("an audit of several classes", {
     fs_audit(d, "y", "hat", sensitive_features = "g", strata = "unit"),
     "pos_label names one class"
   )
+})
+
+test_that("each class within strata is that class as one of two labels", {
+  d <- rows()
+  d$half <- rep(c("x", "y"), length.out = nrow(d))
+  found <- fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", strata = "half")
+  within <- attr(found, "stratified")
+  for (class in unique(found$class)) {
+    d$one <- as.integer(d$hat == class)
+    two <- attr(fs_disparate_impact(d, "one", "g", strata = "half", pos_label = 1), "stratified")
+    own <- within[within$class == class, ]
+    expect_equal(own$estimate, two$estimate)
+    expect_equal(own$pvalue, two$pvalue)
+    expect_equal(own$pvalue_homogeneity, two$pvalue_homogeneity)
+  }
+  expect_match(within$metric[1L], "^disparate_impact_stratified\\[")
 })

@@ -305,7 +305,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"classes": "ordered", "label_values": CLASSES, "pos_label": "medium"},
         "either end",
     ),
-    "strata": ({"classes": "one-vs-rest", "strata": "y"}, "pos_label="),
+    "strata of a mean": ({"classes": "macro", "strata": "y"}, "one-vs-rest"),
     "every look": (
         {"classes": "one-vs-rest", "method": "anytime", "planned": 600, "reference": "a"},
         "leave out method=",
