@@ -17,8 +17,8 @@ from fairstats.methods.rates.numbers.stratified_curves import (
     StratifiedCurveRatioResult,
 )
 from fairstats.methods.rates.setup import POOLED
-from fairstats.methods.rates.stratified_design import stratum_table
-from fairstats.methods.rates.stratified_result import ENDING, rates_of
+from fairstats.methods.rates.strata.design import stratum_table
+from fairstats.methods.rates.strata.result import ENDING, rates_of
 from fairstats.numerics.rates.strata import Strata
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
 from fairstats.report.crosscheck.numbers import (

@@ -39,9 +39,9 @@ from fairstats.methods.rates.numbers.stratified import (
     make_pair,
 )
 from fairstats.methods.rates.result import as_family, warned
-from fairstats.methods.rates.stratified import compare_within_strata
-from fairstats.methods.rates.stratified_design import SCORE, stratum_table
-from fairstats.methods.rates.stratified_result import (
+from fairstats.methods.rates.strata.compare import compare_within_strata
+from fairstats.methods.rates.strata.design import SCORE, stratum_table
+from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedDifferenceResult,
     StratifiedRatioResult,
