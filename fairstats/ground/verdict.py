@@ -21,7 +21,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-import numpy as np
 import scipy
 
 from fairstats.ground.multiplicity import adjust_pvalues, normal_cdf, normal_quantile
@@ -111,10 +110,19 @@ class Evidence:
 
         (NaN, "") where there is none.
         """
-        smallest = (math.inf, "")
-        for known in ((self.below, "below"), (self.above, "above"), (self.inside, "inside")):
-            smallest = min(smallest, known)  # a NaN is not smaller
-        return smallest if smallest[1] else (math.nan, "")
+        pvalue = math.inf
+        direction = ""
+        # a NaN is not smaller, and of equal ones the first counts
+        if self.above < pvalue:
+            pvalue = self.above
+            direction = "above"
+        if self.below < pvalue:
+            pvalue = self.below
+            direction = "below"
+        if self.inside < pvalue:
+            pvalue = self.inside
+            direction = "inside"
+        return (pvalue, direction) if direction else (math.nan, "")
 
 
 def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]) -> Evidence:
@@ -149,8 +157,8 @@ def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]
         # a direction without a p-value, as below a size, stays without one
         return with_fields(
             evidence,
-            below=float(np.maximum(evidence.below, pvalue)),
-            above=float(np.maximum(evidence.above, pvalue)),
+            below=_at_least(evidence.below, pvalue),
+            above=_at_least(evidence.above, pvalue),
             equality=pvalue,
         )
     # also of what can lie on one side alone, and has no p-value on the other
@@ -162,6 +170,13 @@ def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]
         equality=pvalue,
         of_one_value=True,
     )
+
+
+def _at_least(pvalue: float, least: float) -> float:
+    """The larger of two p-values; NaN where the first is."""
+    if math.isnan(pvalue):
+        return math.nan
+    return float(max(pvalue, least))
 
 
 def reach_fair_range(

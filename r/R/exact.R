@@ -498,13 +498,15 @@ PARTS <- 4
 # over k != j of (x - k) / (j - k), over the nodes about the place x.
 interpolation <- function(points, places) {
   starts <- pmin(pmax(floor(places) - STENCIL / 2 + 1, 0), points - STENCIL)
-  weights <- matrix(0, points, length(places))
   nodes <- seq_len(STENCIL) - 1
+  apart <- outer(places - starts, nodes, "-")
+  weights <- matrix(0, points, length(places))
   for (node in nodes) {
     weight <- 1
-    for (other in setdiff(nodes, node)) {
-      weight <- weight * (places - starts - other) / (node - other)
+    for (other in nodes[-(node + 1)]) {
+      weight <- weight * apart[, other + 1]
     }
+    weight <- weight / prod(node - nodes[-(node + 1)])
     weights[cbind(starts + node + 1, seq_along(places))] <- weight
   }
   weights

@@ -171,6 +171,29 @@ quantile_cells <- function(below, m) {
   unique(findInterval(wanted, below, left.open = TRUE) + 1L)
 }
 
+# MADDs of many pairs of counts, cells x tables, each in at most m quantile bins of its pooled cells,
+# or in bins that end at `fixed` cells.
+madd_of_quantiles <- function(c0, c1, m, fixed = NULL) {
+  cells <- nrow(c0)
+  below <- lapply(list(c0, c1), function(counts) matrix(apply(counts, 2L, cumsum), cells))
+  n0 <- below[[1L]][cells, 1L]
+  n1 <- below[[2L]][cells, 1L]
+  if (is.null(fixed)) {
+    # the m-tiles that are reached up to each cell; where more are, a bin ends
+    reached <- floor(((below[[1L]] + below[[2L]]) * m + 1e-9 * m) / (n0 + n1))
+    before <- rbind(0, reached[-cells, , drop = FALSE])
+    is_end <- reached > before
+    is_end[, colSums(c0 + c1 > 0) <= m] <- TRUE
+  } else {
+    is_end <- matrix(seq_len(cells) %in% fixed, cells, ncol(c0))
+  }
+  # the difference of the shares up to each end, which is 0 at the last one
+  apart <- below[[1L]] * n1 - below[[2L]] * n0
+  steps <- 0 * apart
+  steps[is_end] <- abs(diff(c(0, apart[is_end])))
+  colSums(steps) / (n0 * n1)
+}
+
 # Mean and standard deviation of MADD over all permutations of the labels: mean and variance of each
 # |D_k| exact, their covariances as of normal variables (Nabeya 1951); of two bins exact.
 madd_null_moments <- function(count, n0, n1) {
@@ -537,12 +560,19 @@ crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equa
   ends <- function(below, m) {
     if (equal || sum(diff(c(0, below)) > 0) <= m) seq_along(below) else quantile_cells(below, m)
   }
+  # of each pair the MADDs of many tables at once, groups x used cells x tables
   distances <- function(x) {
     mapply(
       function(one, other, m) {
-        below <- lapply(list(one, other), function(rows) cumsum(colSums(x[rows, , drop = FALSE])))
-        at <- ends(if (nrow(counts) > 10L) cumsum(pooled) else below[[1L]] + below[[2L]], m)
-        counts_madd(diff(c(0, below[[1L]][at])), diff(c(0, below[[2L]][at])))
+        sides <- lapply(list(one, other), function(rows) {
+          matrix(colSums(x[rows, , , drop = FALSE]), dim(x)[2L])
+        })
+        fixed <- if (equal) {
+          seq_len(dim(x)[2L])
+        } else if (nrow(counts) > 10L) {
+          ends(cumsum(pooled[used]), m)
+        }
+        madd_of_quantiles(sides[[1L]], sides[[2L]], m, fixed)
       },
       first,
       second,
@@ -562,21 +592,13 @@ crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equa
     bins
   )
   standard <- function(values) max((values - moments[1L, ]) / moments[2L, ])
-  value <- distances(counts)
+  value <- as.vector(distances(array(counts[, used], c(nrow(counts), sum(used), 1L))))
   drawn <- if (sum(used) < 2L) {
     matrix(value, length(bins), resamples)
   } else {
-    matrix(
-      vapply(
-        stats::r2dtable(resamples, rowSums(counts), pooled[used]),
-        function(x) {
-          counts[, used] <- x
-          distances(counts)
-        },
-        numeric(length(bins))
-      ),
-      length(bins)
-    )
+    tables <- unlist(stats::r2dtable(resamples, rowSums(counts), pooled[used]))
+    found <- distances(array(tables, c(nrow(counts), sum(used), resamples)))
+    t(matrix(found, resamples))
   }
   statistic <- standard(value)
   most <- apply(drawn, 2L, max)

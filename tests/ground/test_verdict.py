@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -10,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+import fairstats as fs
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.results import Interval
+from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.verdict import (
     VERDICTS,
     Evidence,
@@ -20,6 +23,7 @@ from fairstats.ground.verdict import (
     fair_range,
     judge,
     settle,
+    with_fields,
     z_evidence,
 )
 
@@ -195,3 +199,29 @@ def test_the_sentence_where_interval_and_verdict_seem_to_differ():
     above = Interval(0.65, math.inf, 0.95, "score")
     words = explain(above, bounds, fair, "violated", adjusted=False, alternative="greater")
     assert words.endswith("the printed interval is one-sided (greater).")
+
+
+def test_rows_that_are_copied_with_other_fields_have_nothing_but_fields():
+    """What `with_fields` leaves out: `__post_init__`, slots, and cached properties, which would go
+    on with the old fields.
+    """
+    for name in fs.results.__all__:
+        getattr(fs.results, name)
+    open_classes = [Comparison, Evidence]
+    seen = set()
+    while open_classes:
+        row = open_classes.pop()
+        seen.add(row.__name__)
+        open_classes += row.__subclasses__()
+        assert not hasattr(row, "__post_init__"), row
+        assert not hasattr(row, "__slots__") or row.__slots__ == (), row
+        for ancestor in row.__mro__:
+            for value in vars(ancestor).values():
+                assert not isinstance(value, functools.cached_property), row
+    assert {"RateComparison", "MaddComparison", "EcdComparison"} <= seen
+
+
+def test_a_copy_with_other_fields_is_that_of_dataclasses():
+    evidence = Evidence(below=0.1, above=0.7, inside=0.9)
+    assert with_fields(evidence, above=0.2) == dataclasses.replace(evidence, above=0.2)
+    assert evidence.above == 0.7

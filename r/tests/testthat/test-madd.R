@@ -179,3 +179,36 @@ test_that("columns of scores are judged by themselves, and the largest by whole 
   expect_error(fs_madd_columns(one, group), "two columns")
   expect_error(fs_madd_columns(scores, rep("a", 150)), "two groups")
 })
+
+test_that("MADDs of many tables at once are those of each one's quantile bins", {
+  set.seed(3)
+  tables <- stats::r2dtable(40, c(60, 25), c(12, 3, 0, 9, 20, 1, 15, 25))
+  c0 <- vapply(tables, function(x) x[1L, ], numeric(8L))
+  c1 <- vapply(tables, function(x) x[2L, ], numeric(8L))
+  for (m in c(1, 2, 3, 5, 8, 20)) {
+    one_by_one <- vapply(
+      tables,
+      function(x) {
+        below <- cumsum(colSums(x))
+        many <- sum(colSums(x) > 0) > m
+        at <- if (many) quantile_cells(below, m) else seq_along(below)
+        counts_madd(diff(c(0, cumsum(x[1L, ])[at])), diff(c(0, cumsum(x[2L, ])[at])))
+      },
+      0
+    )
+    expect_equal(madd_of_quantiles(c0, c1, m), one_by_one, tolerance = 1e-12)
+  }
+})
+
+test_that("heights of many curves at once are those of each curve", {
+  set.seed(4)
+  negatives <- stats::rmultinom(30, 50, c(5, 1, 3, 0.1, 2, 4))
+  positives <- stats::rmultinom(30, 30, c(1, 2, 3, 0.1, 5, 2))
+  grid <- (seq_len(500) - 0.5) / 500
+  one_by_one <- vapply(
+    1:30,
+    function(k) roc_at(roc_points(negatives[, k], positives[, k]), grid),
+    grid
+  )
+  expect_equal(roc_heights(negatives, positives, 500), one_by_one, tolerance = 1e-9)
+})

@@ -303,6 +303,49 @@ test_that("a two-sided interval by exact tests lies about the estimate", {
   }
 })
 
+test_that("limits that are searched side by side are those of each search alone", {
+  tables <- list(
+    c(4, 20, 9, 31),
+    c(1, 12, 8, 40),
+    c(15, 18, 60, 90),
+    c(0, 9, 3, 50),
+    c(7, 15, 9, 15)
+  )
+  for (contrast in c("difference", "ratio", "odds_ratio")) {
+    fair <- if (contrast == "difference") c(-0.1, 0.1) else c(0.8, 1.25)
+    # tables that nothing else has asked for: another order of the same counts
+    searches <- unlist(lapply(tables, function(table) {
+      c(
+        interval_searches(table, contrast, 0.05),
+        one_sided_searches(table, contrast, fair, 0.02)
+      )
+    }))
+    together <- exact_limits(searches)
+    environment(exact_memory)$known <- new.env(parent = emptyenv())
+    alone <- unlist(lapply(tables, function(table) {
+      c(
+        exact_interval(table[1L], table[2L], table[3L], table[4L], contrast),
+        exact_one_sided(table, contrast, fair, 0.02)
+      )
+    }))
+    expect_identical(together, alone)
+  }
+})
+
+test_that("a root by secants is that of uniroot", {
+  for (table in list(c(4, 20, 9, 31), c(1, 12, 8, 40), c(900, 2000, 880, 2100), c(0, 9, 3, 50))) {
+    for (contrast in c("difference", "ratio", "odds_ratio")) {
+      by <- score_method(table[1L], table[2L], table[3L], table[4L], contrast, TRUE)
+      for (critical in c(0.5, 1.96, 4)) {
+        ends <- by$ends(critical)
+        inner <- ends[is.finite(ends) & ends > 0 | contrast == "difference" & abs(ends) < 1]
+        z <- vapply(inner, by$z, 0)
+        expect_equal(abs(z), rep(critical, length(z)), tolerance = 1e-9)
+      }
+    }
+  }
+})
+
 test_that("odds ratios are those of the table, with the test of equal rates", {
   rows <- data.frame(
     sex = rep(c("f", "m"), c(50, 360)),
