@@ -33,6 +33,7 @@ from fairstats.methods.rates.numbers.compare import (
 from fairstats.methods.rates.numbers.curves import (
     CurveDifferenceResult,
     CurveRatioResult,
+    cutoffs_of,
     z_of_level,
 )
 from fairstats.methods.rates.numbers.cutoffs import (
@@ -60,7 +61,11 @@ from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
 )
-from fairstats.methods.rates.numbers.stratified_curves import cells_of_rows, with_adjusted_rates
+from fairstats.methods.rates.numbers.stratified_curves import (
+    cells_of_rows,
+    cells_of_scores,
+    with_adjusted_rates,
+)
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.quantiles import CountedValues
@@ -313,7 +318,8 @@ def means(
         counted = check_score_counts(counts)
         check_unmerged(counted)
         rows = CutRows(counts=counted, larger_is_better=larger_is_better)
-        return compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
+        shares = compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
+        return _with_shares_of_tally(shares, counts, settings)
     if from_counts:
         moments = moments_of(counts, (OUTCOME,), "outcome=")
         within = stratum_moments_of(counts, settings)
@@ -337,8 +343,8 @@ def means(
         if outcomes.strata is None:
             return shares
         name = name_of_strata(strata)
-        cutoffs = dict.fromkeys(row.cutoff for row in shares.comparisons)
-        return with_adjusted_rates(shares, [cells_of_rows(rows, each, name) for each in cutoffs])
+        tables = [cells_of_rows(rows, cutoff, name) for cutoff in cutoffs_of(shares)]
+        return with_adjusted_rates(shares, tables)
     if standardised:
         return _compare_drawn(
             outcomes, STANDARDISED, settings, reference, strata, n_resamples=n_resamples, rng=rng
@@ -352,6 +358,21 @@ def means(
     if within is None:
         return result
     return with_adjusted_means(result, within, cells=_quantiles_by_stratum(outcomes, within, order))
+
+
+def _with_shares_of_tally(
+    shares: CurveDifferenceResult | CurveRatioResult, counts: Any, settings: Inference
+) -> CurveDifferenceResult | CurveRatioResult:
+    """Selection by quantile within the strata of a tally that has some, unless groups are pooled."""
+    is_stratified = isinstance(counts, Tally) and counts.stratified
+    if not is_stratified or settings.comparisons in POOLED:
+        return shares
+    strata, groups, cells, name = counts._scores_in_strata()
+    crossed = CutRows(counts=cells, larger_is_better=shares.larger_is_better)
+    tables = []
+    for cutoff in cutoffs_of(shares):
+        tables.append(cells_of_scores(crossed, cutoff, strata, groups, name))
+    return with_adjusted_rates(shares, tables)
 
 
 def _compare_drawn(
@@ -511,7 +532,8 @@ def prediction_errors(
     Errors are numbers, and their means are compared as in `means`. The root mean squared error is
     the root of a mean: ratios are roots of the limits of the ratio of mean squares, differences
     come from the limits of both groups (MOVER), and are conservative, but for the side of the tail
-    of fewer than 100 rows: of normal errors 20/1,000 .072 at a nominal .05.
+    of fewer than 100 rows: of normal errors 20/1,000 .072 at a nominal .05. Beside all rows
+    ("overall") the limits of both roots count by the share of their errors that is not common.
 
     R² depends on how much outcomes vary in a group: two groups that are predicted with equal errors
     have different R² where one varies more. Limits are by the studentised bootstrap of rows or
@@ -544,14 +566,6 @@ def prediction_errors(
             got=f"'ratio' of {quantity}",
             allowed="their difference: they have both signs",
             cure='contrast="difference", or metric="mean_absolute_error"',
-        )
-    is_root = metric == "root_mean_squared_error"
-    if is_root and comparisons == "overall" and not ratio:
-        raise InputError(
-            "comparisons",
-            got="'overall' for differences of root mean squared errors",
-            allowed="'reference', 'all' or 'rest'; 'overall' for their ratio",
-            cure='comparisons="rest"',
         )
     settings = make_number_settings(
         margin=margin,
