@@ -74,10 +74,6 @@ test_that("strata that cannot be used are refused", {
   d <- people()
   expect_error(fs_disparate_impact(d, "y_pred", "group", strata = "nope"), "`strata`")
   expect_error(
-    fs_disparate_impact(d, "y_pred", "group", strata = "y_true", cluster = "cluster"),
-    "`strata`"
-  )
-  expect_error(
     fs_demographic_parity_difference(d, "y_pred", "group", agg = "max", strata = "y_true"),
     "`strata`"
   )
@@ -138,16 +134,6 @@ test_that("strata that change nothing are not spoken of, and means of rates are 
   # a family of their own, as the crude ones of the same metric
   ratio <- within[within$metric == "disparate_impact_stratified", ]
   expect_equal(ratio$pvalue_adjusted, p.adjust(ratio$pvalue, "holm"))
-  expect_error(
-    fs_audit(
-      d,
-      y_pred = "y_pred",
-      sensitive_features = "group",
-      strata = "half",
-      cluster = "cluster"
-    ),
-    "`strata`"
-  )
   expect_error(
     fs_audit(d, y_pred = "y_pred", sensitive_features = "group", strata = c("half", "group")),
     "`strata`"
@@ -295,4 +281,24 @@ test_that("a reference that the data choose counts all pairs within strata", {
   )
   expect_equal(found$adjusted_ci_low, named$adjusted_ci_low)
   expect_equal(found$adjusted_ci_high, named$adjusted_ci_high)
+})
+
+test_that("clusters and weights in one stratum are those without strata", {
+  d <- people(n = 600)
+  d$half <- "all"
+  d$w <- rep(c(1, 2, 4), length.out = 600)
+  for (design in list(list(cluster = "cluster"), list(sample_weight = "w"))) {
+    found <- do.call(
+      fs_disparate_impact,
+      c(list(d, "y_pred", "group", strata = "half", reference = "blue"), design)
+    )
+    within <- attr(found, "stratified")
+    if (is.null(design$cluster)) {
+      expect_equal(within$estimate, found$estimate)
+      expect_equal(within$std_error, found$std_error)
+      expect_equal(within$pvalue, found$pvalue)
+    }
+    expect_equal(found$adjusted, found$estimate)
+    expect_match(within$method[1L], "effective")
+  }
 })
