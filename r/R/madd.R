@@ -156,7 +156,7 @@ pooled_edges <- function(score0, score1, most = 0) {
     last <- seq_along(values)[-length(values)]
   } else {
     below <- cumsum(tabulate(match(pooled, values), length(values)))
-    last <- quantile_cells(below, most)
+    last <- cells_that_end_bins(below, most)
     last <- last[last < length(values)]
   }
   low <- values[last]
@@ -166,7 +166,7 @@ pooled_edges <- function(score0, score1, most = 0) {
 
 # Last of the cells of every bin, from rows up to the end of each cell: the first that has k/m of
 # the rows.
-quantile_cells <- function(below, m) {
+cells_that_end_bins <- function(below, m) {
   wanted <- ceiling(seq_len(m) * below[length(below)] / m - 1e-9)
   unique(findInterval(wanted, below, left.open = TRUE) + 1L)
 }
@@ -327,7 +327,7 @@ fs_madd_columns <- function(scores, group, resamples = 1999) {
     cell <- findInterval(score, edges) + 1L
     pooled <- tabulate(cell, length(edges) + 1L)
     below <- cumsum(pooled)
-    ends <- if (length(pooled) <= most) seq_along(pooled) else quantile_cells(below, most)
+    ends <- if (length(pooled) <= most) seq_along(pooled) else cells_that_end_bins(below, most)
     expected <- diff(c(0, below[ends]))
     list(
       madd = counts_madd(counts[1L, ], counts[2L, ]),
@@ -558,7 +558,11 @@ crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equa
   pooled <- colSums(counts)
   used <- pooled > 0
   ends <- function(below, m) {
-    if (equal || sum(diff(c(0, below)) > 0) <= m) seq_along(below) else quantile_cells(below, m)
+    if (equal || sum(diff(c(0, below)) > 0) <= m) {
+      seq_along(below)
+    } else {
+      cells_that_end_bins(below, m)
+    }
   }
   # of each pair the MADDs of many tables at once, groups x used cells x tables
   distances <- function(x) {

@@ -191,7 +191,7 @@ test_that("MADDs of many tables at once are those of each one's quantile bins", 
       function(x) {
         below <- cumsum(colSums(x))
         many <- sum(colSums(x) > 0) > m
-        at <- if (many) quantile_cells(below, m) else seq_along(below)
+        at <- if (many) cells_that_end_bins(below, m) else seq_along(below)
         counts_madd(diff(c(0, cumsum(x[1L, ])[at])), diff(c(0, cumsum(x[2L, ])[at])))
       },
       0
