@@ -580,6 +580,33 @@ two_means <- function(one, zero, ratio, root) {
   })
 }
 
+# The root of a group's mean square less that of all rows, m = f m1 + others: by MOVER of the limits
+# of both, each by the share of its error that the other has not.
+roots_beside_all <- function(one, others, share, shares) {
+  sum_of <- function(laws, w) {
+    v <- w^2 * vapply(laws, `[[`, 0, "v")
+    sizes <- vapply(laws, `[[`, 0, "size")
+    list(
+      mean = sum(w * vapply(laws, `[[`, 0, "mean")),
+      v = sum(v),
+      k = sum(w^3 * vapply(laws, `[[`, 0, "k")),
+      size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
+    )
+  }
+  all <- sum_of(c(list(one), others), c(share, shares))
+  rest <- sum_of(others, shares)
+  values <- sqrt(c(one$mean, all$mean))
+  counted <- c(1 - share * values[1L] / values[2L], sqrt(rest$v / all$v))
+  found <- mover_of_two(values, function(k, critical) {
+    ends <- sqrt(pmax(mean_limits(list(one, all)[[k]], critical), 0))
+    values[k] + counted[k] * (ends - values[k])
+  })
+  found$std_error <- sqrt(
+    (counted[1L] / (2 * values[1L]))^2 * one$v + rest$v / (4 * values[2L]^2)
+  )
+  found
+}
+
 # What every group has, and what compares two: means of moments, or their roots.
 mean_values <- function(m, root = FALSE) {
   count <- length(m$mean)
@@ -616,7 +643,9 @@ mean_values <- function(m, root = FALSE) {
         k = sum(share[others]^3 * vapply(laws[others], `[[`, 0, "k")),
         size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
       )
-      of_all <- if (ratio) {
+      of_all <- if (root && !ratio) {
+        roots_beside_all(laws[[g]], laws[others], share[g], share[others])
+      } else if (ratio) {
         mean_ratio(laws[[g]], parts, share[g], root)
       } else {
         mean_difference(laws[[g]], parts, share[g])

@@ -95,7 +95,7 @@ weight_of_cells <- function(cell, count, weight) {
 }
 
 # Quantiles of all crossings.
-quantile_cells <- function(y, cell, count, order, weight = NULL) {
+quantiles_of_cells <- function(y, cell, count, order, weight = NULL) {
   samples <- unname(split(y, factor(cell, seq_len(count))))
   sizes <- lengths(samples)
   values <- quantile_values(lapply(samples, function(x) if (length(x)) x else NA_real_), order)
@@ -112,7 +112,7 @@ quantile_cells <- function(y, cell, count, order, weight = NULL) {
 }
 
 # Regressions of all crossings.
-regression_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
+regressions_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
   rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
   enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_REGRESSION
   values <- rep(NaN, count)
@@ -187,7 +187,7 @@ steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
 # What compares two groups within strata, for adjusted_rows().
 quantiles_in_strata <- function(y, order) {
   function(cell, count, design, about, together) {
-    cells <- quantile_cells(y, cell, count, order, design$weight)
+    cells <- quantiles_of_cells(y, cell, count, order, design$weight)
     function(pair) {
       level <- about$options$confidence_level
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
@@ -197,7 +197,7 @@ quantiles_in_strata <- function(y, order) {
 
 regressions_in_strata <- function(metric, y, score) {
   function(cell, count, design, about, together) {
-    cells <- regression_cells(metric, y, score, cell, count, design$weight, design$cluster)
+    cells <- regressions_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
     function(pair) {
       level <- about$options$confidence_level
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
@@ -208,7 +208,7 @@ regressions_in_strata <- function(metric, y, score) {
 # Every number of a comparison of a report, from the rows; `cell`: the crossing of each row, `pair`:
 # those of the group and then of its reference.
 crosscheck_adjusted_quantiles <- function(y, cell, count, order, weight, pair, ...) {
-  cells <- quantile_cells(y, cell, count, order, weight)
+  cells <- quantiles_of_cells(y, cell, count, order, weight)
   row <- compare_adjusted_limits(cells, pair, ...)
   as_columns(list(row[names(row) != "method"]))
 }
@@ -224,7 +224,7 @@ crosscheck_adjusted_regressions <- function(
   pair,
   ...
 ) {
-  cells <- regression_cells(metric, y, score, cell, count, weight, cluster)
+  cells <- regressions_of_cells(metric, y, score, cell, count, weight, cluster)
   row <- compare_adjusted_limits(cells, pair, ...)
   as_columns(list(row[names(row) != "method"]))
 }
@@ -522,13 +522,30 @@ adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude) {
     selected <- as.integer(input$score >= cutoffs[(k - 1L) %/% count + 1L])
     cell <- if (labelled) 4 - 2 * selected - input$y_true else 2 - selected
     cells <- stratum_cells(stratum, scene$grouping$labels, groups, cell, size)
-    part <- as_metric(rate, size)$parts[[1L]]
-    pair <- match(c(row$group, row$reference), groups)
-    t <- stratum_table(cells, part, pair[1L], pair[2L])
-    one <- compare_strata(list(t), contrast, level, limit, nrow(crude), one_sided = FALSE)
+    labels <- scene$grouping$labels
+    rows <- list(stratum = stratum, labels = labels, groups = groups, cell = cell)
+    of_pair <- tables_of_pair(
+      cells,
+      as_metric(rate, size)$parts,
+      as.list(match(c(row$group, row$reference), groups)),
+      rows,
+      input,
+      contrast
+    )
+    tables <- of_pair$tables
+    design <- of_pair$design
+    one <- compare_strata(
+      tables,
+      contrast,
+      level,
+      limit,
+      nrow(crude),
+      one_sided = FALSE,
+      design = design
+    )
     name <- row$metric
     c(
-      stratified_row(one, list(t), name, row$group, row$reference, level, row),
+      stratified_row(one, tables, name, row$group, row$reference, level, row, design),
       one[c("p_below", "p_above", "p_inside")],
       cutoff = row$cutoff
     )

@@ -540,6 +540,31 @@ stratified_row <- function(
   )
 }
 
+# Tables of both sides of a pair, a table for each part of a rate, and of rows with weights or in
+# clusters what these need besides. `pair`: places of the group and of what it is compared with;
+# `rows`: stratum, label of the group and cell of every row.
+tables_of_pair <- function(cells, parts, pair, rows, input, contrast, of_all = FALSE) {
+  plain <- list(
+    tables = lapply(parts, function(part) {
+      stratum_table(cells, part, pair[[1L]], pair[[2L]], of_all)
+    }),
+    design = NULL
+  )
+  if (is.null(input$weight) && is.null(input$cluster)) {
+    return(plain)
+  }
+  sums <- pair_design(
+    rows$stratum,
+    rows$labels,
+    lapply(pair, function(place) rows$groups[place]),
+    rows$cell,
+    dim(cells)[3L],
+    input$weight,
+    input$cluster
+  )
+  if (is.null(sums)) plain else designed_tables(sums, parts, contrast, of_all)
+}
+
 # Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own; of those
 # that the data chose over all pairs (Bonferroni), as where intervals hold at once.
 stratified_rows <- function(stratum, input, grouping, pairs, metric, options, crude) {
@@ -577,24 +602,17 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
       beside <- setdiff(seq_along(grouping$groups), pair[1L])
       reference <- if (of_all) "all" else paste("all but", grouping$groups[pair[1L]])
     }
-    tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], beside, of_all))
-    design <- NULL
-    if (!is.null(input$weight) || !is.null(input$cluster)) {
-      sums <- pair_design(
-        stratum,
-        grouping$labels,
-        list(grouping$groups[pair[1L]], grouping$groups[beside]),
-        cell,
-        size,
-        input$weight,
-        input$cluster
-      )
-      if (!is.null(sums)) {
-        found <- designed_tables(sums, parts, metric$contrast, of_all)
-        tables <- found$tables
-        design <- found$design
-      }
-    }
+    of_pair <- tables_of_pair(
+      cells,
+      parts,
+      list(pair[1L], beside),
+      list(stratum = stratum, labels = grouping$labels, groups = grouping$groups, cell = cell),
+      input,
+      metric$contrast,
+      of_all
+    )
+    tables <- of_pair$tables
+    design <- of_pair$design
     one <- compare_strata(
       tables,
       metric$contrast,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.registry import ENDINGS, RATES
+from fairstats.ground.registry import RATES
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
 from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT
@@ -17,9 +17,7 @@ from fairstats.methods.rates.numbers.stratified_curves import (
     StratifiedCurveRatioResult,
 )
 from fairstats.methods.rates.setup import POOLED
-from fairstats.methods.rates.strata.design import stratum_table
-from fairstats.methods.rates.strata.result import ENDING, rates_of
-from fairstats.numerics.rates.strata import Strata
+from fairstats.methods.rates.strata.result import tables_of
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
 from fairstats.report.crosscheck.numbers import (
     PLACES_OF_POOLED,
@@ -28,7 +26,7 @@ from fairstats.report.crosscheck.numbers import (
     compare_row_of_numbers,
     design_of_rows,
 )
-from fairstats.report.crosscheck.pairs import ask_of_strata, compare_stratified
+from fairstats.report.crosscheck.pairs import compare_stratified
 from fairstats.report.crosscheck.rates import adjusted, compare_row_of_rates, method_in_r
 
 _TWIN = "crosscheck_curves"
@@ -161,15 +159,14 @@ def stratified_curves(
         if isinstance(part, StratumMoments):
             yield from compare_adjusted_mean(comparison, part, result, together, bench)
             continue
-        (rate,) = rates_of(f"{result.rate}{ENDINGS[result.scale]}{ENDING}", part)
-        table = stratum_table(part, rate, comparison.group, comparison.reference)
-        shared = Strata.of(
-            *(column[table.shared] for column in (table.k1, table.n1, table.k0, table.n0))
+        of_cutoff = result.at_one_cutoff(part, [comparison])
+        (renamed,) = of_cutoff.comparisons
+        yield from compare_stratified(
+            of_cutoff, renamed, bench.place_of(comparison), together, bench
         )
-        columns = (shared.k1, shared.n1, shared.k0, shared.n0)
-        answered = ask_of_strata(result, [columns], together, bench)
-        yield from compare_stratified(comparison, answered, result, bench)
-        if shared.k1.size:
+        (table,) = tables_of(of_cutoff, renamed)
+        columns = [np.asarray(column, dtype=np.float64) for column in table]
+        if columns[0].size and part.design is None:
             answer = bench.call(_TWIN_OF_OWN, *columns, result.settings.confidence_level)
             lines = (VALUES[2], VALUES[3], VALUES[4], VALUES[5])
             yield from bench.place_of(comparison).compare_all(

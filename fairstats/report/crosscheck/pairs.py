@@ -29,6 +29,7 @@ from fairstats.methods.rates.strata.result import (
     COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,
     HOMOGENEITY,
+    StratifiedComparison,
     StratifiedDifferenceResult,
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
@@ -532,42 +533,21 @@ def stratified(
     """Every comparison within strata with its tests, from the cells of the strata."""
     together = together_of(result)
     for comparison in result.comparisons:
-        sums = sums_of_units(result, comparison)
-        if sums is None:
-            parts = tables_of(result, comparison)
-            answered = ask_of_strata(result, parts, together, bench)
-        else:
-            answered = _DESIGNED, bench.call(_DESIGNED, *sums, *_asked(result, together))
-        yield from compare_stratified(comparison, answered, result, bench)
+        place = bench.place_of(comparison)
+        yield from compare_stratified(result, comparison, place, together, bench)
     yield from adjusted(result, bench)
 
 
-def _asked(result: Any, together: int) -> tuple[Any, ...]:
-    """What both twins of strata are told beside the cells."""
-    settings = result.settings
-    return (
-        result.scale,
-        settings.confidence_level,
-        settings.limit,
-        together,
-        settings.comparisons == "overall",
-    )
-
-
-def ask_of_strata(result: Any, parts: Any, together: int, bench: Bench) -> tuple[str, Any]:
-    """The twin of counts within strata, and its answer; `parts`: tables of each rate."""
-    columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
-    answer = bench.call(_STRATIFIED, *columns, len(parts), *_asked(result, together))
-    return _STRATIFIED, answer
-
-
 def compare_stratified(
-    comparison: Any, answered: tuple[str, Any], result: Any, bench: Bench
+    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
+    comparison: StratifiedComparison,
+    place: Any,
+    together: int,
+    bench: Bench,
 ) -> Iterator[Check]:
-    """Every number of one comparison within strata; `answered`: the twin and its answer."""
-    twin, answer = answered
+    """Every number of one comparison within strata; `place`: what it is called in the table."""
     settings = result.settings
-    place = bench.place_of(comparison)
+    twin, answer = _ask_of_strata(result, comparison, bench, together)
     if math.isnan(comparison.estimate):
         yield place.compare("estimate", comparison.estimate, answer["estimate"], twin)
         return
@@ -596,6 +576,29 @@ def compare_stratified(
         yield place.compare(
             f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], twin, relative=1e-6
         )
+
+
+def _ask_of_strata(
+    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
+    comparison: StratifiedComparison,
+    bench: Bench,
+    together: int,
+) -> tuple[str, Any]:
+    """The twin, and its answer on one comparison from the cells of the strata."""
+    settings = result.settings
+    of_pair = (
+        result.scale,
+        settings.confidence_level,
+        settings.limit,
+        together,
+        settings.comparisons == "overall",
+    )
+    sums = sums_of_units(result, comparison)
+    if sums is None:
+        parts = tables_of(result, comparison)
+        columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
+        return _STRATIFIED, bench.call(_STRATIFIED, *columns, len(parts), *of_pair)
+    return _DESIGNED, bench.call(_DESIGNED, *sums, *of_pair)
 
 
 def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:

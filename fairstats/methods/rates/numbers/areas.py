@@ -13,8 +13,8 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
 from fairstats.methods.rates.numbers.compare import OVERALL, REST, Side
 from fairstats.methods.rates.numbers.contrasts import (
-    MoverContrast,
     NumberContrast,
+    PartContrast,
     contrast_by_mover,
 )
 from fairstats.methods.rates.numbers.cutoffs import CutRows
@@ -247,22 +247,6 @@ def sides_of_all(
             contrast=contrast,
         )
     return sides
-
-
-@dataclass(frozen=True)
-class PartContrast(MoverContrast):
-    """The area of a group less that of all rows, or their ratio, by MOVER.
-
-    Limits of either count by the share of its variance that the difference has from it; `error`:
-    the standard error.
-    """
-
-    error: float = math.nan
-
-    @property
-    def std_error(self) -> float:
-        """From the rows' placements in both areas."""
-        return self.error * self.estimate if self.logarithms else self.error
 
 
 def contrast_of_part(part: Part, *, ratio: bool) -> PartContrast:

@@ -23,6 +23,7 @@ from fairstats.methods.rates.numbers.contrasts import (
     MeanRatio,
     MoverContrast,
     NumberContrast,
+    PartContrast,
     contrast_by_mover,
 )
 from fairstats.methods.rates.numbers.decide import decide_contrast
@@ -157,16 +158,48 @@ class MeanValues:
         shares = self.counts.weights[0] / self.counts.weights[0].sum()
         others = np.flatnonzero(np.arange(shares.size) != group)
         parts = Moments(
-            mean=self.counts.means(self.column)[others],
-            variance=self.counts.variance_of_mean(self.column)[others],
-            third=self.counts.third_cumulant_of_mean(self.column)[others],
-            size=self.counts.effective_units[others],
+            mean=self.counts.means(self.column),
+            variance=self.counts.variance_of_mean(self.column),
+            third=self.counts.third_cumulant_of_mean(self.column),
+            size=self.counts.effective_units,
         )
-        of_others = sum_of_means(parts, shares[others])
+        of_others = sum_of_means(parts.take(others), shares[others])
         share = float(shares[group])
+        if self.root and not ratio:
+            of_all = sum_of_means(parts, shares)
+            return _roots_beside_all(self.moments(group), of_others, of_all, share)
         if ratio:
             return MeanRatio(self.moments(group), of_others, share=share, root=self.root)
         return MeanDifference(self.moments(group), of_others, share=share)
+
+
+def _roots_beside_all(
+    group: Moments, others: Moments, of_all: Moments, share: float
+) -> PartContrast:
+    """√m₁ − √m, m = f·m₁ + m_o the mean of all, by MOVER of the limits of both roots.
+
+    m₁ adds (1 − f·√(m₁/m))/(2√m₁) of its error, the others 1/(2√m) of theirs: the limits of √m₁
+    count by 1 − f·√(m₁/m), those of √m by the root of the others' share of its variance.
+    """
+    mean = float(group.mean)
+    mean_of_all = float(of_all.mean)
+    values = (math.sqrt(mean), math.sqrt(mean_of_all))
+    variance_of_all = float(of_all.variance)
+    own = 1 - share * math.sqrt(mean / mean_of_all) if mean_of_all > 0 else 0.0
+    rest = math.sqrt(float(others.variance) / variance_of_all) if variance_of_all > 0 else 1.0
+    from_group = own * math.sqrt(group.variance) / (2 * values[0]) if mean > 0 else 0.0
+    from_others = math.sqrt(others.variance) / (2 * values[1]) if mean_of_all > 0 else 0.0
+
+    def limits_of(part: Moments, value: float, counted: float, z: float) -> tuple[float, float]:
+        low, high = _roots_of_limits(part, z)
+        return value - counted * (value - low), value + counted * (high - value)
+
+    return PartContrast(
+        values,
+        lambda z: limits_of(group, values[0], own, z),
+        lambda z: limits_of(of_all, values[1], rest, z),
+        error=math.hypot(from_group, from_others),
+    )
 
 
 def interval_of_mean(group: Moments, z: float, *, root: bool) -> tuple[float, float]:

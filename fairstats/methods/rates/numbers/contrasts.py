@@ -218,6 +218,22 @@ class MoverContrast:
 
 
 @dataclass(frozen=True)
+class PartContrast(MoverContrast):
+    """The value of a group less that of all rows, or their ratio, by MOVER.
+
+    Limits of either count by the share of its variance that the difference has from it; `error`:
+    the standard error.
+    """
+
+    error: float = math.nan
+
+    @property
+    def std_error(self) -> float:
+        """From what the rows of the group, and all others, add to both values."""
+        return self.error * self.estimate if self.logarithms else self.error
+
+
+@dataclass(frozen=True)
 class CentredContrast(MoverContrast):
     """The difference of two biased estimates that are not below 0: by MOVER, about less bias.
 

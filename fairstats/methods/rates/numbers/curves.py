@@ -261,6 +261,11 @@ class CurveRatioResult(CurveResult, NumberRatioResult):
 CURVES = (CurveDifferenceResult, CurveRatioResult)
 
 
+def cutoffs_of(curve: CurveResult) -> list[float]:
+    """Cut-offs of a curve, ascending."""
+    return [row.cutoff for row in curve.curve_of(*curve.pairs()[0])]
+
+
 def _verdict_and_side(row: CurveComparison) -> tuple[str, str]:
     return row.verdict, row.direction if row.verdict == "violated" else ""
 

@@ -33,6 +33,7 @@ from fairstats.methods.rates.numbers.compare import (
 from fairstats.methods.rates.numbers.curves import (
     CurveDifferenceResult,
     CurveRatioResult,
+    cutoffs_of,
     z_of_level,
 )
 from fairstats.methods.rates.numbers.cutoffs import (
@@ -337,8 +338,8 @@ def means(
         if outcomes.strata is None:
             return shares
         name = name_of_strata(strata)
-        cutoffs = dict.fromkeys(row.cutoff for row in shares.comparisons)
-        return with_adjusted_rates(shares, [cells_of_rows(rows, each, name) for each in cutoffs])
+        tables = [cells_of_rows(rows, cutoff, name) for cutoff in cutoffs_of(shares)]
+        return with_adjusted_rates(shares, tables)
     if standardised:
         return _compare_drawn(
             outcomes, STANDARDISED, settings, reference, strata, n_resamples=n_resamples, rng=rng
@@ -511,7 +512,8 @@ def prediction_errors(
     Errors are numbers, and their means are compared as in `means`. The root mean squared error is
     the root of a mean: ratios are roots of the limits of the ratio of mean squares, differences
     come from the limits of both groups (MOVER), and are conservative, but for the side of the tail
-    of fewer than 100 rows: of normal errors 20/1,000 .072 at a nominal .05.
+    of fewer than 100 rows: of normal errors 20/1,000 .072 at a nominal .05. Beside all rows
+    ("overall") the limits of both roots count by the share of their errors that is not common.
 
     R² depends on how much outcomes vary in a group: two groups that are predicted with equal errors
     have different R² where one varies more. Limits are by the studentised bootstrap of rows or
@@ -544,14 +546,6 @@ def prediction_errors(
             got=f"'ratio' of {quantity}",
             allowed="their difference: they have both signs",
             cure='contrast="difference", or metric="mean_absolute_error"',
-        )
-    is_root = metric == "root_mean_squared_error"
-    if is_root and comparisons == "overall" and not ratio:
-        raise InputError(
-            "comparisons",
-            got="'overall' for differences of root mean squared errors",
-            allowed="'reference', 'all' or 'rest'; 'overall' for their ratio",
-            cure='comparisons="rest"',
         )
     settings = make_number_settings(
         margin=margin,

@@ -33,6 +33,7 @@ from fairstats.methods.rates.numbers.curves import (
     CurveDifferenceResult,
     CurveRatioResult,
     CurveResult,
+    cutoffs_of,
     z_of_level,
 )
 from fairstats.methods.rates.numbers.cutoffs import (
@@ -538,11 +539,6 @@ def _compare_scores(
     return _compare_one_number(rows, sums, metric, settings, reference)
 
 
-def _cutoffs_of(curve: CurveResult) -> list[float]:
-    """Cut-offs of a curve, ascending."""
-    return list(dict.fromkeys(row.cutoff for row in curve.curve_of(*curve.pairs()[0])))
-
-
 def _rates_by_stratum(
     curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
 ) -> list[StratumCounts]:
@@ -550,11 +546,11 @@ def _rates_by_stratum(
     outcomes = rows.outcomes
     if outcomes is not None and outcomes.strata is not None:
         name = name_of_strata(strata)
-        return [cells_of_rows(rows.of_rows(), cutoff, name) for cutoff in _cutoffs_of(curve)]
+        return [cells_of_rows(rows.of_rows(), cutoff, name) for cutoff in cutoffs_of(curve)]
     within = _scores_by_stratum(counts, outcomes, settings, strata)
     tables = []
     if within.cells is not None:
-        for cutoff in _cutoffs_of(curve):
+        for cutoff in cutoffs_of(curve):
             tables.append(
                 cells_of_scores(
                     within.cells, cutoff, within.strata, within.groups, within.attribute
@@ -582,7 +578,7 @@ def _benefits_by_stratum(
         groups = within.groups
         attribute = within.attribute
         crossings = CutRows(counts=within.cells)
-    for cutoff in _cutoffs_of(curve):
+    for cutoff in cutoffs_of(curve):
         parts.append(
             StratumMoments(
                 strata=names, groups=groups, cells=crossings.moments(cutoff), attribute=attribute

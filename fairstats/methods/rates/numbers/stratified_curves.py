@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fairstats.ground.counts import ConfusionCounts, SelectionCounts
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.registry import ENDINGS
+from fairstats.ground.registry import ENDINGS, Contrast
 from fairstats.ground.results import Interval
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
@@ -31,7 +31,7 @@ from fairstats.methods.rates.numbers.curves import (
     CurveResult,
 )
 from fairstats.methods.rates.numbers.cutoffs import NET_BENEFIT, CutRows, wilson_limits
-from fairstats.methods.rates.numbers.result import HALL
+from fairstats.methods.rates.numbers.result import HALL, NumberComparison
 from fairstats.methods.rates.numbers.stratified import (
     StratifiedNumberComparison,
     StratifiedNumberDifferenceResult,
@@ -40,7 +40,7 @@ from fairstats.methods.rates.numbers.stratified import (
 )
 from fairstats.methods.rates.result import as_family, warned
 from fairstats.methods.rates.strata.compare import compare_within_strata
-from fairstats.methods.rates.strata.design import SCORE, stratum_table
+from fairstats.methods.rates.strata.design import SCORE, pair_tables
 from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedDifferenceResult,
@@ -103,13 +103,14 @@ class _AdjustedCurve(WithinStrata, CurveResult):
         frames = []
         for place, part in enumerate(self.stratum_parts):
             rows = self.comparisons[place * n_pairs : (place + 1) * n_pairs]
-            frame = self._at_one_cutoff(part, rows).by_stratum()
+            frame = self.at_one_cutoff(part, rows).by_stratum()
             frame.insert(0, "cutoff", rows[0].cutoff)
             frame["metric"] = self.metric
             frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        table: pd.DataFrame = pd.concat(frames, ignore_index=True)
+        return table
 
-    def _at_one_cutoff(
+    def at_one_cutoff(
         self, part: StratumCounts | StratumMoments, rows: Sequence[StratifiedCurveComparison]
     ) -> Any:
         """The comparisons of one cut-off as a result of their own."""
@@ -123,7 +124,7 @@ class _AdjustedCurve(WithinStrata, CurveResult):
                 column=self.column,
                 stratum_moments=part,
             )
-        name = f"{self.rate}{ENDINGS[self.scale]}{ENDING}"  # type: ignore[index]
+        name = metric_of_curve(self) + ENDING
         result_class: Any = StratifiedDifferenceResult
         if self.scale == "ratio":
             result_class = StratifiedRatioResult
@@ -195,12 +196,17 @@ def cells_of_scores(
     )
 
 
+def metric_of_curve(curve: CurveResult) -> str:
+    """Name of the comparison of the curve's rate at one cut-off."""
+    return curve.rate + ENDINGS[cast("Contrast", curve.scale)]
+
+
 def with_adjusted_rates(result: _Curve, tables: Sequence[StratumCounts]) -> _Curve:
     """The curve of a rate with its comparisons within strata in `stratified`; a table a cut-off."""
     settings = replace(result.settings, method=SCORE)
     together = len(result.comparisons)
     n_pairs = together // len(tables)
-    name = f"{result.rate}{ENDINGS[result.scale]}"  # type: ignore[index]
+    name = metric_of_curve(result)
     compared = []
     for place, crude in enumerate(result.comparisons):
         table = tables[place // n_pairs]
@@ -225,7 +231,7 @@ def with_adjusted_benefits(result: _Curve, parts: Sequence[StratumMoments]) -> _
         level_of_each(2 * settings.confidence_level - 1, together, None),
     )
     compared = []
-    for place, crude in enumerate(result.comparisons):
+    for place, crude in enumerate(cast("tuple[NumberComparison, ...]", result.comparisons)):
         pair = make_pair(
             NET_BENEFIT, NET_BENEFIT, (crude.group, crude.reference), parts[place // n_pairs]
         )
@@ -240,18 +246,26 @@ def _cutoff_of(crude: Any) -> float:
 
 
 def _own_intervals(table: StratumCounts, within: Any, level: float) -> tuple[Interval, Interval]:
-    """Of both adjusted rates, by MOVER of Wilson's limits in the strata that both share."""
-    (rate,) = rates_of(within.metric, table)
-    cells = stratum_table(table, rate, within.group, within.reference)
+    """Of both adjusted rates, by MOVER of Wilson's limits in the strata that both share.
+
+    None of rows with weights or in clusters, whose strata are not independent.
+    """
+    if table.design is not None:
+        nothing = Interval(math.nan, math.nan, level, "Wilson (MOVER)")
+        return nothing, nothing
+    contrast = cast("Literal['ratio', 'difference']", within.contrast)
+    rates = rates_of(within.metric, table)
+    pair = pair_tables(table, rates, contrast, within.group, within.reference, "reference")
+    cells = pair.tables[0]
     used = cells.shared
     intervals = []
     shares = mantel_haenszel_weights(cells.n1[used], cells.n0[used])
     for successes, cases in ((cells.k1, cells.n1), (cells.k0, cells.n0)):
         ends = (math.nan, math.nan)
         if used.any():
-            rates = successes[used] / cases[used]
+            shown = successes[used] / cases[used]
             z = normal_quantile((1 + level) / 2)
-            ends = limits_of_sum(rates, wilson_limits(rates, cases[used], z), shares)
+            ends = limits_of_sum(shown, wilson_limits(shown, cases[used], z), shares)
         intervals.append(Interval(*ends, level, "Wilson (MOVER)"))
     return intervals[0], intervals[1]
 

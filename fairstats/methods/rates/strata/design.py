@@ -265,11 +265,6 @@ def pair_counts(
     return counts._pair(group, reference, others)
 
 
-def stratum_table(counts: StratumCounts, rate: Rate, group: str, reference: str) -> Strata:
-    """Successes and cases of a group and of another one, stratum by stratum."""
-    return count_table(pair_counts(counts, group, reference, "reference"), rate)
-
-
 def count_table(of_pair: StratumCounts, rate: Rate, *, of_all: bool = False) -> Strata:
     """Successes and cases of two groups, stratum by stratum, in rows."""
     successes = of_pair.total(*rate.successes)

@@ -454,3 +454,43 @@ def test_quantiles_against_all_others_are_recomputed_in_r() -> None:
     table = fs.crosscheck(result, data=data).to_frame()
     assert len(table) >= 60
     assert set(table["verdict"]) == {"agrees"}
+
+
+def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
+    """√m₁ − √(Σ f·m) with fixed shares: what it is without each row, group by group."""
+    rng = np.random.default_rng(1)
+    sizes = np.array([60, 150, 200])
+    group = np.repeat(["a", "b", "c"], sizes)
+    error = rng.normal(size=410) * np.repeat([1.5, 1, 1.2], sizes)
+    result = fs.prediction_errors(
+        np.zeros(410),
+        error,
+        sensitive_features=group,
+        metric="root_mean_squared_error",
+        comparisons="overall",
+    )
+    means = np.array([np.mean(error[group == name] ** 2) for name in "abc"])
+    for place, name in enumerate("abc"):
+        row = result[name]
+        expected = math.sqrt(means[place]) - math.sqrt(means @ sizes / 410)
+        assert row.estimate == pytest.approx(expected, rel=1e-12)
+        variance = 0.0
+        for other, own_name in enumerate("abc"):
+            squares = error[group == own_name] ** 2
+            n = squares.size
+            moved = np.tile(means, (n, 1))
+            moved[:, other] = (squares.sum() - squares) / (n - 1)
+            without = np.sqrt(moved[:, place]) - np.sqrt(moved @ sizes / 410)
+            variance += (n - 1) / n * float(((without - without.mean()) ** 2).sum())
+        assert row.std_error == pytest.approx(math.sqrt(variance), rel=0.05)
+        low, high = row.confidence_interval
+        assert low < row.estimate < high
+    # of one group with nearly all rows nothing is left to differ from
+    alone = fs.prediction_errors(
+        np.zeros(410),
+        error,
+        sensitive_features=np.where(np.arange(410) < 21, "few", "most"),
+        metric="root_mean_squared_error",
+        comparisons="overall",
+    )
+    assert alone["most"].std_error < 0.2 * alone["few"].std_error
