@@ -148,7 +148,20 @@ def of_strata() -> list[Result]:
     difference = fs.demographic_parity_difference(None, selected, **rows)
     numbers = np.arange(1.0, 121)
     means = [fs.means(numbers, contrast=kind, **rows) for kind in ("ratio", "difference")]
-    return [impact.stratified, difference.stratified, *(each.stratified for each in means)]
+    medians = fs.means(numbers, statistic="median", **rows)
+    curves = []
+    for contrast in ("difference", "ratio"):
+        curves.append(
+            fs.means(
+                numbers,
+                statistic="selection_rate",
+                quantiles=[0.4, 0.6],
+                contrast=contrast,
+                **rows,
+            )
+        )
+    results = [impact, difference, *means, medians, *curves]
+    return [result.stratified for result in results]
 
 
 def of_a_monitor() -> list[Result]:

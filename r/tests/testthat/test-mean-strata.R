@@ -83,14 +83,78 @@ test_that("errors, their roots and losses have comparisons within strata", {
 
 test_that("what has no comparison within strata is refused", {
   d <- wages()
-  expect_error(fs_means(d, "wage", "sex", strata = "grade", statistic = "median"), "strata")
   expect_error(fs_means(d, "wage", "sex", strata = "grade", comparisons = "rest"), "strata")
-  expect_error(
-    fs_means(d, "wage", "sex", strata = "grade", contrast = "standardised_difference"),
-    "strata"
-  )
+  y <- as.integer(d$wage > 20)
+  for (metric in c("miscalibration", "uncertainty")) {
+    expect_error(
+      fs_scores(
+        y_true = y,
+        score = d$wage / 60,
+        sensitive_features = d$sex,
+        metric = metric,
+        strata = d$grade
+      ),
+      "strata"
+    )
+  }
   site <- paste0(d$sex, seq_len(nrow(d)) %/% 6)
   expect_error(fs_means(d, "wage", "sex", strata = "grade", cluster = site), "strata")
   d$grade[1] <- NA
   expect_error(fs_means(d, "wage", "sex", strata = "grade"), "strata")
+})
+
+test_that("one stratum of quantiles, regressions and areas is the crude comparison", {
+  k <- 0:399
+  d <- data.frame(
+    wage = 10 + (k * 37) %% 101,
+    score = ((k * 53) %% 97 + 1) / 99,
+    sex = ifelse(k %% 3 == 0, "f", "m"),
+    one = "all",
+    weight = 1 + k %% 4
+  )
+  d$y <- as.integer((k * 29) %% 89 / 89 < d$score)
+  same <- function(found) {
+    within <- attr(found, "stratified")
+    for (name in c("estimate", "ci_low", "ci_high", "pvalue")) {
+      expect_equal(within[[name]], found[[name]], tolerance = 1e-7)
+    }
+    expect_equal(within$n_strata, 1)
+  }
+  same(fs_means(d, "wage", "sex", statistic = "median", strata = "one"))
+  same(fs_means(d, "wage", "sex", statistic = 0.8, contrast = "ratio", strata = "one"))
+  same(fs_calibration(d, "y", "score", "sex", strata = "one"))
+  same(fs_calibration(d, "y", "score", "sex", strata = "one", sample_weight = "weight"))
+  same(fs_scores(d, "y", "score", "sex", strata = "one", sample_weight = "weight"))
+  same(fs_means(
+    d,
+    "wage",
+    "sex",
+    contrast = "standardised_difference",
+    strata = "one",
+    n_resamples = 199
+  ))
+})
+
+test_that("quantiles of strata are summed by the weights of their rows", {
+  d <- wages()
+  d <- rbind(d, d)
+  found <- fs_means(d, "wage", "sex", statistic = "median", strata = "grade", reference = "m")
+  medians <- tapply(d$wage, list(d$grade, d$sex), stats::median)
+  n <- table(d$grade, d$sex)
+  w <- n[, "f"] * n[, "m"] / (n[, "f"] + n[, "m"])
+  expect_equal(found$adjusted, sum(w * (medians[, "f"] - medians[, "m"])) / sum(w))
+})
+
+test_that("net benefit and rates along cut-offs have comparisons within strata", {
+  d <- wages()
+  d$score <- d$wage / 60
+  d$y <- as.integer((seq_len(nrow(d)) * 29) %% 89 / 89 < d$score)
+  cutoffs <- c(0.3, 0.6)
+  for (metric in c("net_benefit", "tpr")) {
+    found <- fs_scores(d, "y", "score", "sex", metric = metric, cutoffs = cutoffs, strata = "grade")
+    within <- attr(found, "stratified")
+    expect_equal(within$cutoff, cutoffs)
+    expect_equal(within$crude, found$estimate)
+    expect_equal(within$pvalue_adjusted, stats::p.adjust(within$pvalue, "holm"))
+  }
 })
