@@ -61,7 +61,11 @@ from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
 )
-from fairstats.methods.rates.numbers.stratified_curves import cells_of_rows, with_adjusted_rates
+from fairstats.methods.rates.numbers.stratified_curves import (
+    cells_of_rows,
+    cells_of_scores,
+    with_adjusted_rates,
+)
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.quantiles import CountedValues
@@ -314,7 +318,8 @@ def means(
         counted = check_score_counts(counts)
         check_unmerged(counted)
         rows = CutRows(counts=counted, larger_is_better=larger_is_better)
-        return compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
+        shares = compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
+        return _with_shares_of_tally(shares, counts, settings)
     if from_counts:
         moments = moments_of(counts, (OUTCOME,), "outcome=")
         within = stratum_moments_of(counts, settings)
@@ -353,6 +358,21 @@ def means(
     if within is None:
         return result
     return with_adjusted_means(result, within, cells=_quantiles_by_stratum(outcomes, within, order))
+
+
+def _with_shares_of_tally(
+    shares: CurveDifferenceResult | CurveRatioResult, counts: Any, settings: Inference
+) -> CurveDifferenceResult | CurveRatioResult:
+    """Selection by quantile within the strata of a tally that has some, unless groups are pooled."""
+    is_stratified = isinstance(counts, Tally) and counts.stratified
+    if not is_stratified or settings.comparisons in POOLED:
+        return shares
+    strata, groups, cells, name = counts._scores_in_strata()
+    crossed = CutRows(counts=cells, larger_is_better=shares.larger_is_better)
+    tables = []
+    for cutoff in cutoffs_of(shares):
+        tables.append(cells_of_scores(crossed, cutoff, strata, groups, name))
+    return with_adjusted_rates(shares, tables)
 
 
 def _compare_drawn(

@@ -553,7 +553,11 @@ def _rates_by_stratum(
         for cutoff in cutoffs_of(curve):
             tables.append(
                 cells_of_scores(
-                    within.cells, cutoff, within.strata, within.groups, within.attribute
+                    CutRows(counts=within.cells),
+                    cutoff,
+                    within.strata,
+                    within.groups,
+                    within.attribute,
                 )
             )
     return tables

@@ -19,7 +19,6 @@ from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import ENDINGS, Contrast
 from fairstats.ground.results import Interval
-from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments
@@ -183,10 +182,10 @@ def cells_of_rows(rows: CutRows, cutoff: float, attribute: str) -> StratumCounts
 
 
 def cells_of_scores(
-    cells: ScoreCounts, cutoff: float, strata: tuple[str, ...], groups: tuple[str, ...], name: str
+    crossed: CutRows, cutoff: float, strata: tuple[str, ...], groups: tuple[str, ...], name: str
 ) -> StratumCounts:
     """The same from rows by score in the crossings, the groups of a stratum next to each other."""
-    table = CutRows(counts=cells).table(cutoff)
+    table = crossed.table(cutoff)
     return StratumCounts(
         strata=strata,
         groups=groups,

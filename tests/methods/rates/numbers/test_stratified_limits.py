@@ -371,6 +371,25 @@ def test_a_tally_with_strata_brings_them(what: str, options: dict[str, Any]) -> 
     pd.testing.assert_frame_equal(counted.by_stratum(), rows.by_stratum())
 
 
+@pytest.mark.parametrize("larger", [True, False])
+def test_selection_by_quantile_of_a_tally_with_strata(larger: bool) -> None:
+    frame = people()
+    options = {"statistic": "selection_rate", "quantiles": [0.4, 0.7], "larger_is_better": larger}
+    tally = fs.tally(
+        frame, y_true="y", score="risk", sensitive_features="sex", strata="branch", pos_label=1
+    )
+    counted = fs.means(counts=tally, reference="m", **options).stratified
+    rows = fs.means(
+        frame["risk"],
+        sensitive_features=frame["sex"],
+        strata=frame["branch"],
+        reference="m",
+        **options,
+    ).stratified
+    numbers = ["cutoff", "estimate", "ci_low", "ci_high", "pvalue", "value_low", "n"]
+    pd.testing.assert_frame_equal(counted.to_frame()[numbers], rows.to_frame()[numbers])
+
+
 def test_strata_of_few_rows_are_left_out_and_named() -> None:
     frame = people()
     few = frame["branch"].where(np.arange(len(frame)) > 12, 9)
