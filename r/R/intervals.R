@@ -264,7 +264,8 @@ falling_root <- function(f, low, high, guess, spread) {
     before <- x
     at_before <- at
     x <- x + step
-    if (isTRUE(abs(step) <= 1e-11 * (spread + abs(x)))) {
+    # a step from two equal values is infinite
+    if (is.finite(step) && abs(step) <= 1e-11 * (spread + abs(x))) {
       return(min(max(x, low), high))
     }
   }

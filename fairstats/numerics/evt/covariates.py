@@ -48,9 +48,9 @@ _LEAST_ROOT = 1e-6
 #: that ends them.
 _ROUNDS = 12
 _SETTLED = 1e-5
-#: Levels of fewer block maxima are remarked on: at 30 they cover too little, at 60 coefficients do not,
-#: and levels were not tried.
-_FEW_MAXIMA = 60
+#: Levels of fewer block maxima are remarked on: at 30 and 60 they cover too little, though coefficients
+#: do not.
+_FEW_MAXIMA = 150
 
 
 @serialisable(kw_only=True)
@@ -85,7 +85,7 @@ class ConditionalLevel(ReturnLevel):
         elif self.model == "gev" and self.n_exceedances < _FEW_MAXIMA:
             note_lines.append(
                 f"Few block maxima ({self.n_exceedances}) with covariates: 95% intervals of levels"
-                " cover .92 to .93 at 30 of them."
+                " cover .92 to .93 at 30 and 60 of them."
             )
         return note_lines
 

@@ -159,7 +159,7 @@ def stratified_curves(
         if isinstance(part, StratumMoments):
             yield from compare_adjusted_mean(comparison, part, result, together, bench)
             continue
-        of_cutoff = result.at_one_cutoff(part, [comparison])
+        of_cutoff = result._at_one_cutoff(part, [comparison])
         (renamed,) = of_cutoff.comparisons
         yield from compare_stratified(
             of_cutoff, renamed, bench.place_of(comparison), together, bench

@@ -107,7 +107,7 @@ class StratumValues:
         for name in ("low", "high", "enough", "positive", "spread"):
             check_shape(self, name, getattr(self, name), self.value.shape)
 
-    def as_cells(self) -> CellValues:
+    def _as_cells(self) -> CellValues:
         """The same, with these limits at every level."""
         return CellValues(
             values=_StoredValues(self),

@@ -357,13 +357,13 @@ class StratumAreas:
             df=found["df"].reshape(shape),
         )
 
-    def counted_of(self, place: int) -> NDArray[np.int64]:
+    def _counted_of(self, place: int) -> NDArray[np.int64]:
         """Rows, or clusters, of one group with label 1 and 0 in all strata, shape (2, H)."""
         if self.counted is None:
             return np.stack([self.positives[:, place], self.negatives[:, place]])
         return self.counted[:, :, place]
 
-    def weight_of(self, place: int) -> Floats:
+    def _weight_of(self, place: int) -> Floats:
         """Weight of the positives of one group in all strata, shape (H,)."""
         weight = self.positives if self.weight is None else self.weight
         return weight[:, place].astype(np.float64)
@@ -502,13 +502,13 @@ def pair_of_areas(
     """Both groups in all strata; those with three rows of each label of both are used."""
     places = (moments.groups.index(group), moments.groups.index(reference))
     parts = (areas._of_group(places[0]), areas._of_group(places[1]))
-    counted = (areas.counted_of(places[0]), areas.counted_of(places[1]))
+    counted = (areas._counted_of(places[0]), areas.counted_of(places[1]))
     has_areas = np.isfinite(parts[0].area) & np.isfinite(parts[1].area)
     fewest = np.minimum(counted[0].min(axis=0), counted[1].min(axis=0))
     used = np.asarray((fewest >= ROWS_OF_AREA) & has_areas)
     shares = np.zeros(0)
     if used.any():
-        weights = [areas.weight_of(place)[used] for place in places]
+        weights = [areas._weight_of(place)[used] for place in places]
         shares = mantel_haenszel_weights(weights[0], weights[1])
     n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
     return PairOfAreas(

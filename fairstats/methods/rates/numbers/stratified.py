@@ -140,7 +140,7 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
         table_rows = []
         cells = None
         if self.stratum_values is not None:
-            cells = self.stratum_values.as_cells()
+            cells = self.stratum_values._as_cells()
         z = normal_quantile((1 + self.settings.confidence_level) / 2)
         for comparison in self.comparisons:
             pair = make_pair(

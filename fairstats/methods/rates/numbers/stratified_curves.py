@@ -102,14 +102,14 @@ class _AdjustedCurve(WithinStrata, CurveResult):
         frames = []
         for place, part in enumerate(self.stratum_parts):
             rows = self.comparisons[place * n_pairs : (place + 1) * n_pairs]
-            frame = self.at_one_cutoff(part, rows).by_stratum()
+            frame = self._at_one_cutoff(part, rows).by_stratum()
             frame.insert(0, "cutoff", rows[0].cutoff)
             frame["metric"] = self.metric
             frames.append(frame)
         table: pd.DataFrame = pd.concat(frames, ignore_index=True)
         return table
 
-    def at_one_cutoff(
+    def _at_one_cutoff(
         self, part: StratumCounts | StratumMoments, rows: Sequence[StratifiedCurveComparison]
     ) -> Any:
         """The comparisons of one cut-off as a result of their own."""

@@ -46,7 +46,7 @@ BRESLOW_DAY = "Breslow–Day with Tarone's adjustment"
 
 def find_crude_metric(name: str) -> Metric | None:
     """The metric of a comparison, also of one within strata; None where there is none."""
-    return find_metric(without_class(name).removesuffix(ENDING))
+    return find_metric(name.removesuffix(ENDING))
 
 
 @serialisable(kw_only=True)
