@@ -136,6 +136,20 @@ def _estimators() -> list[str]:
     return list(found.notes())
 
 
+def _medians_of_few_rows() -> list[str]:
+    """Eight strata of 20 rows beside 100."""
+    rng = np.random.default_rng(1)
+    group = np.tile(np.repeat(["small", "large"], [20, 100]), 8)
+    result = fs.means(
+        rng.exponential(size=group.size),
+        sensitive_features=group,
+        strata=np.repeat(np.arange(8), 120),
+        statistic="median",
+        reference="large",
+    )
+    return list(result.stratified.notes())
+
+
 def _few_in_strata() -> list[str]:
     """Eight of a group in two strata."""
     y = np.r_[np.zeros(8), np.tile([1, 1, 0], 20)].astype(int)
@@ -595,6 +609,15 @@ SAID = (
             ).notes()
         ),
         "The level counts the kernel that each draw put on itself",
+    ),
+    Said(
+        "means",
+        r"means\(strata=, statistic='median'\)",
+        "few skewed rows",
+        fs.means,
+        "of few skewed rows in many strata more",
+        _medians_of_few_rows,
+        "Quantiles of few skewed rows are biased alike in every stratum",
     ),
     Said(
         "strata",

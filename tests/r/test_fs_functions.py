@@ -133,7 +133,6 @@ def test_what_all_other_rows_do_not_go_with(name: str) -> None:
     columns = ["p"] if name == "fs_disparate_impact" else ["y", "p"]
     for wrong, message in (
         ({"reference": "a"}, "reference"),
-        ({"strata": "stratum"}, "strata"),
         ({"simultaneous": "max-z"}, "simultaneous"),
         ({"agg": "max"}, "comparisons"),
     ):

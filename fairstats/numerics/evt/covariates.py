@@ -292,11 +292,10 @@ class CovariateFit(WithParameters):
         Coverage of 95% intervals at 100 exceedances, scale ~ z + d, ξ from −.3 to .3 (2,000 samples,
         Monte Carlo error .005): shapes .949 to .961 (by χ² .870 at ξ = −.3), coefficients of the
         scale .944 to .953 (.910), levels of 400 observations .945 to .955 (.913); with shape ~ d
-        too, levels .953 and .954, coefficients of shapes of .1 and .3 .956, of −.3 and −.2 .975
-        (see `interval`). Of 30 block maxima, location ~ year and ξ = −.3, the location .953 and the
-        shape .964 (by χ² .913); a tenth (location) to a sixth (shape) of such samples have no
-        maximum, or no limit on one side. Levels of 50 of so few maxima cover .934 (ξ = −.3; by χ²
-        .916) and .918 (ξ = .1): too little, and a note says so.
+        too, levels .953 and .954, coefficients of shapes .952 to .956 (see `interval`). Of 30 and 60
+        block maxima, location ~ year, ξ = −.3 and .1: location .929 to .953, shape .941 to .956 (by
+        χ² .913); of 30 with ξ = −.3 one sample in forty has no maximum. Levels of 50 of so few maxima
+        cover .918 to .934 at 30 and .924 and .939 at 60: too little, and a note says so.
 
         References
         ----------

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar, cast
 
+import numpy as np
+
 from fairstats.ground.checks import Floats
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
@@ -22,7 +24,7 @@ from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.compare import level_of_each
 from fairstats.methods.rates.numbers.areas import AREA_METHOD
 from fairstats.methods.rates.numbers.bootstrap import STUDENTISED, SYMMETRIC
-from fairstats.methods.rates.numbers.compare import HALL_MOVER, compare_pair
+from fairstats.methods.rates.numbers.compare import HALL_MOVER, ORDER_STATISTICS, compare_pair
 from fairstats.methods.rates.numbers.options import name_of_strata
 from fairstats.methods.rates.numbers.result import (
     HALL,
@@ -53,9 +55,13 @@ from fairstats.methods.rates.strata.result import (
 #: Name of the test that one contrast holds in all strata.
 HOMOGENEITY_OF_MEANS = "Cochran's Q, Hall's transformation"
 COCHRAN = "Cochran's Q"
-#: Metrics that are roots of means.
 _Compared = TypeVar("_Compared", bound=NumbersResult)
+#: Metrics that are roots of means.
 ROOTS = ("root_mean_squared_error",)
+#: Biases of quantiles add up in more strata than this, with fewer rows of a group than this: three
+#: strata of 20 rows err in .057, eight of 40 in .056, eight of 20 in .066 to .080.
+_FEW_STRATA = 3
+_FEW_ROWS = 40
 
 
 @serialisable(kw_only=True)
@@ -117,15 +123,30 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
                 f" limits by {self.method} of the units of every stratum."
             )
         if self.stratum_values is not None:
-            return (
+            words = (
                 f"Values are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the"
                 f" rows of each group (or their weights), over {strata_words}; limits by MOVER over"
                 f" the strata, of each by {self.stratum_values.method}."
             )
+            if self.stratum_values.method == ORDER_STATISTICS and self._has_few_rows():
+                words += (
+                    " Quantiles of few skewed rows are biased alike in every stratum: medians of"
+                    " eight strata of 20 rows beside 100 missed a limit in up to .080 of samples."
+                )
+            return words
         return (
             f"Means are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the rows of"
             f" each group (or their weights), over {strata_words}; limits by {HALL}."
         )
+
+    def _has_few_rows(self) -> bool:
+        """Whether many strata are used in which a group has few rows."""
+        if self.stratum_values is None:
+            return False
+        enough = self.stratum_values.enough
+        rows = np.asarray(self.stratum_moments.cells.group_sizes).reshape(enough.shape)
+        has_few = ((rows < _FEW_ROWS) & enough).any(axis=1)
+        return int(has_few.sum()) > _FEW_STRATA
 
     def by_stratum(self) -> pd.DataFrame:
         """Means and contrast of every comparison in every stratum.
