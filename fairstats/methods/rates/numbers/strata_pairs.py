@@ -502,7 +502,7 @@ def pair_of_areas(
     """Both groups in all strata; those with three rows of each label of both are used."""
     places = (moments.groups.index(group), moments.groups.index(reference))
     parts = (areas._of_group(places[0]), areas._of_group(places[1]))
-    counted = (areas._counted_of(places[0]), areas.counted_of(places[1]))
+    counted = (areas._counted_of(places[0]), areas._counted_of(places[1]))
     has_areas = np.isfinite(parts[0].area) & np.isfinite(parts[1].area)
     fewest = np.minimum(counted[0].min(axis=0), counted[1].min(axis=0))
     used = np.asarray((fewest >= ROWS_OF_AREA) & has_areas)
