@@ -538,10 +538,11 @@ class Result(_AnswersFromComparisons):
         return f"<section><h4>{html.escape(self.title)}</h4>{table}{notes}</section>"
 
 
-#: Columns of a printed result, longest text of a cell, and what is repeated where a table is too
-#: wide.
+#: Columns of a printed result, and lengths that texts of a table are cut to: the first with which it
+#: fits.
 WIDTH = 100
-_MAX_CELL_WIDTH = 40
+_CELL_WIDTHS = (40, 32, 24)
+#: What is repeated where a table is too wide.
 _NAME_COLUMNS = ("metric", "class", "group", "reference")
 #: Ends of an interval that belong together; below this share of the other an end is 0, up to
 #: rounding.
@@ -696,17 +697,22 @@ def printed(title: str, frame: pd.DataFrame, notes: Iterable[str]) -> str:
     title_lines, *note_lines = (
         textwrap.fill(text_line, WIDTH, break_on_hyphens=False) for text_line in lines
     )
-    return "\n".join([title_lines, *_table_pieces(_without_tiny_ends(frame)), *note_lines])
+    table = _without_tiny_ends(frame)
+    for longest_cell in _CELL_WIDTHS:
+        pieces = list(_table_pieces(table, longest_cell))
+        if all(len(line) <= WIDTH for piece in pieces for line in piece.splitlines()):
+            break
+    return "\n".join([title_lines, *pieces, *note_lines])
 
 
-def _table_pieces(frame: pd.DataFrame) -> Iterator[str]:
+def _table_pieces(frame: pd.DataFrame, longest_cell: int) -> Iterator[str]:
     """The table as text, in as many pieces as its width needs.
 
-    Written once, and cut between columns.
+    Written once, and cut between columns; texts are cut to `longest_cell`.
     """
     for name in frame:
         if frame[name].dtype.kind not in "biuf":
-            frame[name] = [_cut_long_text(cell_value) for cell_value in frame[name]]
+            frame[name] = [_cut_long_text(value, longest_cell) for value in frame[name]]
         elif str(name).startswith("pvalue") and (frame[name] == 0).any():
             # below what a float can hold
             frame[name] = [
@@ -747,10 +753,10 @@ def _table_pieces(frame: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _cut_long_text(value: Any) -> Any:
-    is_too_long = isinstance(value, (str, tuple, list, dict)) and len(str(value)) > _MAX_CELL_WIDTH
+def _cut_long_text(value: Any, longest_cell: int) -> Any:
+    is_too_long = isinstance(value, (str, tuple, list, dict)) and len(str(value)) > longest_cell
     if is_too_long:
-        return str(value)[: _MAX_CELL_WIDTH - 1] + "…"
+        return str(value)[: longest_cell - 1] + "…"
     return value
 
 

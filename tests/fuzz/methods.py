@@ -200,6 +200,27 @@ def _further(family: str) -> list[Any]:
             for contrast in ("ratio", "difference", "odds_ratio", "gap")
         ]
         by_sex = {"sensitive_features": people["sex"]}
+        for contrast in ("ratio", "difference", "odds_ratio"):
+            result = fs.group_metric(
+                *races,
+                metric="tpr",
+                contrast=contrast,
+                classes="one-vs-rest",
+                strata=people["town"],
+                **by_sex,
+            )
+            of_classes.append(result.stratified)
+        for contrast in ("ratio", "difference"):
+            curve = fs.scores(
+                people["y"],
+                people["s"],
+                metric="tpr",
+                cutoffs=[0.3],
+                contrast=contrast,
+                strata=people["town"],
+                **by_sex,
+            )
+            of_classes.append(curve.stratified)
         chances = _chances(people)
         many = [
             fs.scores(people["y"], people["s"], metric="tpr", cutoffs=[0.3, 0.6], **by_sex),

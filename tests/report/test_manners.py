@@ -227,7 +227,9 @@ def of_inferred_groups() -> list[Result]:
 
 
 def of_kinds() -> list[Result]:
-    """Extremes over all groups, odds ratios within strata, disparities, and several classes."""
+    """Extremes over all groups, odds ratios within strata, disparities, and several classes, also
+    within strata.
+    """
     y = np.tile([0, 1, 1, 1, 0, 1], 40)
     hired = np.tile([1, 0, 1, 1, 0, 1, 0, 1], 30)
     groups = [LONG, LONG, "b", "b", LONG] * 48
@@ -258,6 +260,17 @@ def of_kinds() -> list[Result]:
                 **columns,
             )
         )
+    for contrast in ("ratio", "difference", "odds_ratio"):
+        result = fs.group_metric(
+            races,
+            races[::-1],
+            metric="selection_rate",
+            contrast=contrast,
+            classes="one-vs-rest",
+            strata=np.repeat(["n", "s"], 120),
+            **columns,
+        )
+        found.append(result.stratified)
     return found
 
 

@@ -201,7 +201,7 @@ PAGE = Page(
     exhibits=(
         Exhibit(CurveDifferenceResult, questions.RISKS, twin=curves.curves),
         Exhibit(CurveRatioResult, twin=curves.curves),
-        Exhibit(StratifiedCurveDifferenceResult, questions.RISKS, twin=curves.stratified_curves),
+        Exhibit(StratifiedCurveDifferenceResult, twin=curves.stratified_curves),
         Exhibit(StratifiedCurveRatioResult, twin=curves.stratified_curves),
     ),
 )

@@ -328,6 +328,21 @@ def _compare_within_strata(
     return _decide_within_strata(comparison, pair, settings, levels)
 
 
+def _parts_of_few_cases(pair: PairTables) -> list[Strata]:
+    """Tables of the rates whose verdict would rest on too few cases; of odds ratios none.
+
+    What counts are the rows, of weighted ones, too, for which odds ratios are no exception: with few
+    of them limits are wide.
+    """
+    if pair.contrast == "odds_ratio" and not pair.units:
+        return []
+    found = []
+    for part_counts in pair.counts:
+        if strata.fewest_cases(part_counts) < pooled.FEWEST_CASES:
+            found.append(part_counts)
+    return found
+
+
 def _decide_within_strata(
     comparison: StratifiedComparison,
     pair: PairTables,
@@ -354,12 +369,7 @@ def _decide_within_strata(
     small_odds = None
     if contrast == "odds_ratio" and not math.isnan(exact_pvalue):
         small_odds = _ExactOdds(stratum_tables[0])
-    # what counts are the rows, of weighted ones, too: with few of them limits are wide
-    parts_of_few = []
-    for part_counts in pair.counts:
-        few = strata.fewest_cases(part_counts) < pooled.FEWEST_CASES
-        if few and (contrast != "odds_ratio" or pair.units):
-            parts_of_few.append(part_counts)
+    parts_of_few = _parts_of_few_cases(pair)
 
     fair_low, fair_high = settings._fair_range(contrast)
     judged_by_equality = fair_low == fair_high
