@@ -295,7 +295,8 @@ class CovariateFit(WithParameters):
         too, levels .953 and .954, coefficients of shapes .952 to .956 (see `interval`). Of 30 and 60
         block maxima, location ~ year, ξ = −.3 and .1: location .929 to .953, shape .941 to .956 (by
         χ² .913); of 30 with ξ = −.3 one sample in forty has no maximum. Levels of 50 of so few maxima
-        cover .918 to .934 at 30 and .924 and .939 at 60: too little, and a note says so.
+        cover .918 to .934 at 30 and .924 and .939 at 60: too little, and a note says so; .933 and .942
+        at 150.
 
         References
         ----------
