@@ -245,10 +245,12 @@ def _disparity(
             of = make_weighted_scores(
                 rows[known, 1], n_rejected[known], rows[known, 0], n_accepted[known]
             )
-            wrong["above"] += of.limit(1.959964, -1) > truth
-            wrong["below"] += of.limit(1.959964, 1) < truth
-            wrong["false violated"] += of.limit(1.644854, -1) > truth
-            wrong["false satisfied"] += of.limit(1.644854, 1) < truth
+            low, high = of.limits(1.959964)
+            wrong["above"] += low > truth
+            wrong["below"] += high < truth
+            low, high = of.limits(1.644854)
+            wrong["false violated"] += low > truth
+            wrong["false satisfied"] += high < truth
         return shares_of(wrong, answered, runs)
 
     name = "group_metric(metric='conditional_demographic_disparity')"
