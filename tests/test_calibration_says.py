@@ -150,6 +150,36 @@ def _medians_of_few_rows() -> list[str]:
     return list(result.stratified.notes())
 
 
+def _roots_beside_all() -> list[str]:
+    """400 rows beside 60 of twice the spread."""
+    errors = np.random.default_rng(1).normal(size=460) * np.repeat([1, 2], [400, 60])
+    return list(
+        fs.prediction_errors(
+            errors,
+            np.zeros(460),
+            sensitive_features=np.repeat(["large", "small"], [400, 60]),
+            metric="root_mean_squared_error",
+            comparisons="overall",
+        ).notes()
+    )
+
+
+def _determination_in_strata() -> list[str]:
+    """Three strata of 20 rows beside 200."""
+    rng = np.random.default_rng(1)
+    outcome = rng.normal(size=660)
+    result = fs.prediction_errors(
+        outcome,
+        outcome + rng.normal(size=660),
+        sensitive_features=np.tile(np.repeat(["small", "large"], [20, 200]), 3),
+        strata=np.repeat(np.arange(3), 220),
+        metric="r_squared",
+        reference="large",
+        rng=1,
+    )
+    return list(result.stratified.notes())
+
+
 def _few_in_strata() -> list[str]:
     """Eight of a group in two strata."""
     y = np.r_[np.zeros(8), np.tile([1, 1, 0], 20)].astype(int)
@@ -620,8 +650,26 @@ SAID = (
         "Quantiles of few skewed rows are biased alike in every stratum",
     ),
     Said(
+        "means",
+        r"root_mean_squared_error', comparisons='overall'",
+        "unequal spreads|spreads",
+        fs.prediction_errors,
+        "groups spread unequally they err in up to .074",
+        _roots_beside_all,
+        "where groups spread unequally",
+    ),
+    Said(
+        "means",
+        r"strata=, metric='r_squared'",
+        "R² of few rows",
+        fs.prediction_errors,
+        "within strata normal 3 × 20/200 .071",
+        _determination_in_strata,
+        "R² of few rows",
+    ),
+    Said(
         "strata",
-        r"strata=, (sample_weight|cluster)=|strata= of weights or clusters",
+        r"strata=, (sample_weight|cluster|comparisons|classes)=|strata= of weights or clusters",
         "",
         fs.disparate_impact,
         "these limits are conservative (coverage .940 to .992)",

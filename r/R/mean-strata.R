@@ -117,23 +117,28 @@ mean_homogeneity <- function(laws, ratio) {
 # Every number of one comparison within strata; `together`: comparisons whose intervals hold at once.
 compare_adjusted_means <- function(m, root, contrast, limit, level, together) {
   values <- adjusted_values(m, root)
-  simultaneous <- if (together > 1) "bonferroni" else "none"
-  row <- compare_numbers(
-    values,
-    cbind(1L, 2L),
-    contrast,
-    limit,
-    level,
-    simultaneous,
-    matrix(0L, max(together, 1), 2L)
-  )[[1L]]
   ratio <- contrast == "ratio"
   found <- mean_homogeneity(values$laws, ratio)
   # of roots it is the mean squares whose difference would be tested
   if (root && !ratio) {
     found[2:3] <- NaN
   }
-  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(values$laws[[1L]]), found)
+  compare_adjusted(values, contrast, limit, level, together, c(length(values$laws[[1L]]), found))
+}
+
+# One comparison of adjusted values of a group (1) and its reference (2), with so many whose intervals
+# hold at once; `strata`: how many are used and informative, and the test that one contrast holds.
+compare_adjusted <- function(values, contrast, limit, level, together, strata) {
+  row <- compare_numbers(
+    values,
+    cbind(1L, 2L),
+    contrast,
+    limit,
+    level,
+    if (together > 1) "bonferroni" else "none",
+    matrix(0L, max(together, 1), 2L)
+  )[[1L]]
+  row[c("n_strata", "n_informative", "q", "q_p")] <- strata
   row$n <- values$n[1L]
   row
 }
@@ -456,20 +461,9 @@ crosscheck_adjusted_areas <- function(
 
 compare_adjusted_areas <- function(a, contrast, limit, level, together) {
   values <- adjusted_area_values(a)
-  row <- compare_numbers(
-    values,
-    cbind(1L, 2L),
-    contrast,
-    limit,
-    level,
-    if (together > 1) "bonferroni" else "none",
-    matrix(0L, max(together, 1), 2L)
-  )[[1L]]
   found <- area_homogeneity(a, values$cells)
   if (contrast == "ratio") {
     found[2:3] <- NaN
   }
-  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(values$cells[[1L]]), found)
-  row$n <- values$n[1L]
-  row
+  compare_adjusted(values, contrast, limit, level, together, c(length(values$cells[[1L]]), found))
 }

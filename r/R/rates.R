@@ -605,37 +605,9 @@ reach_fair_range <- function(limits, p_equal, fair, error) {
   c(min(limits[1L], fair[2L]), max(limits[2L], fair[1L]))
 }
 
-# One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact
-# tests: limits and p-values of the verdict, the two-sided interval, p_row of equality; the tests by
-# score stand beside. p_tost: two one-sided tests within the threshold. `everybody`: what j, all
-# others, and the group make together, if the group is compared with that.
-compare_pair <- function(
-  metric,
-  i,
-  j,
-  contrast,
-  method,
-  exact,
-  critical,
-  threshold,
-  level,
-  everybody = NULL,
-  one_sided = FALSE
-) {
-  planned <- planned_pair(
-    metric,
-    i,
-    j,
-    contrast,
-    method,
-    exact,
-    critical,
-    threshold,
-    level,
-    everybody,
-    one_sided
-  )
-  rows_of_pairs(list(planned))[[1L]]
+# The row of one comparison; arguments are those of planned_pair.
+compare_pair <- function(...) {
+  rows_of_pairs(list(planned_pair(...)))[[1L]]
 }
 
 # Rows of planned comparisons, whose exact limits are searched side by side.
@@ -644,7 +616,11 @@ rows_of_pairs <- function(planned) {
   lapply(planned, function(one) one$row())
 }
 
-# The searches of the exact limits that the row of a comparison has, and the row, which asks for them.
+# One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact
+# tests: limits and p-values of the verdict, the two-sided interval, p_row of equality; the tests by
+# score stand beside. p_tost: two one-sided tests within the threshold. `everybody`: what j, all
+# others, and the group make together, if the group is compared with that.
+# Answer: the searches of the exact limits that the row has, and the row, which asks for them.
 planned_pair <- function(
   metric,
   i,

@@ -62,15 +62,6 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
     own,
     cells$method
   )
-  row <- compare_numbers(
-    values,
-    cbind(1L, 2L),
-    contrast,
-    limit,
-    level,
-    if (together > 1) "bonferroni" else "none",
-    matrix(0L, max(together, 1), 2L)
-  )[[1L]]
   found <- c(0, NaN, NaN)
   if (!none) {
     scale <- if (ratio) log else identity
@@ -80,9 +71,7 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
       rowSums(matrix(widths, length(used)))
     )
   }
-  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(used), found)
-  row$n <- values$n[1L]
-  row
+  compare_adjusted(values, contrast, limit, level, together, c(length(used), found))
 }
 
 weight_of_cells <- function(cell, count, weight) {
@@ -384,15 +373,6 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
       contrast = if (!none && !any(few)) contrast_of_draws(contrast)
     )
   }
-  row <- compare_numbers(
-    values,
-    cbind(1L, 2L),
-    "difference",
-    limit,
-    level,
-    if (together > 1) "bonferroni" else "none",
-    matrix(0L, max(together, 1), 2L)
-  )[[1L]]
   found <- c(0, NaN, NaN)
   if (!of_determination && !none) {
     by_stratum <- vapply(
@@ -413,9 +393,7 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
     )
     found <- cochran_test(by_stratum[1L, ], by_stratum[2L, ])
   }
-  row[c("n_strata", "n_informative", "q", "q_p")] <- c(length(used), found)
-  row$n <- n[1L]
-  row
+  compare_adjusted(values, "difference", limit, level, together, c(length(used), found))
 }
 
 # Sums of units and moments of all crossings; numbers are centred and scaled by all rows.

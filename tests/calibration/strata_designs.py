@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr
 
+import fairstats as fs
 from fairstats.ground.registry import SELECTED
 from fairstats.ground.strata import StratumCounts, StratumDesign
 from fairstats.methods.rates.strata.compare import _score_of
@@ -88,33 +89,114 @@ class Setting(NamedTuple):
         group = np.repeat([0, 1], [sum(self.n), sum(self.n_reference)])
         own, reference = self.chances()
         chance = np.where(group == 0, own[stratum], reference[stratum])
-        cluster = None
-        latent = rng.standard_normal(group.size)
-        if self.cluster:
-            within = np.zeros(group.size, dtype=int)
-            if not self.across:
-                within = stratum
-            if not self.both:
-                within = 2 * within + group
-            cluster = _clusters_of(rng, within, self.cluster)
-            effects = rng.standard_normal(cluster.max() + 1)[cluster]
-            latent = np.sqrt(self.icc) * effects + np.sqrt(1 - self.icc) * latent
-        success = (latent < ndtri(chance)).astype(int)
-        weight = np.exp(self.slope * success)
+        return _drawn(self, rng, stratum, group, chance)
+
+
+class Pooled(NamedTuple):
+    """Rows of the group and of two others in every stratum, rates of these two, and the contrast
+    of the group with them together ("rest") or with everybody ("overall") in all strata.
+
+    Designs as in `Setting`.
+    """
+
+    n: tuple[int, ...]
+    n_second: tuple[int, ...]
+    n_third: tuple[int, ...]
+    rates_second: tuple[float, float]
+    rates_third: tuple[float, float]
+    contrast: Contrast
+    truth: float
+    comparisons: str
+    cv: float = 0.0
+    slope: float = 0.0
+    cluster: int = 0
+    icc: float = 0.0
+    across: bool = True
+    both: bool = True
+
+    @property
+    def words(self) -> str:
+        """The setting in words."""
+        sizes = []
+        for rows in zip(self.n, self.n_second, self.n_third, strict=True):
+            sizes.append("/".join(map(str, rows)))
+        words = ", ".join(sizes)
+        if len(set(sizes)) == 1:
+            words = f"{len(sizes)} × {sizes[0]}"
+        others = " and ".join(f"{low:g} to {high:g}" for low, high in self._rates_of_others())
+        contrast = self.contrast.replace("_", " ")
+        words += f", rates of the others {others}, {contrast} {self.truth:g}"
         if self.cv:
-            weight = weight * np.exp(
-                np.sqrt(np.log1p(self.cv**2)) * rng.standard_normal(group.size)
-            )
-        shape = (len(self.n), 2, 2)
-        positions = ((2 * stratum + group) * 2 + 1 - success).astype(np.intp)
-        counts = StratumCounts(
-            strata=tuple(map(str, strata)),
-            groups=("a", "b"),
-            cells=("selected", "not_selected"),
-            rows=np.bincount(positions, minlength=int(np.prod(shape))).reshape(shape),
-        )
-        design = StratumDesign._of_rows(positions, shape, weight, cluster, None)
-        return counts._with_design(design)
+            words += f", weights CV {self.cv:g}"
+        if self.cluster:
+            words += f", clusters of {self.cluster} in several strata and groups, ICC {self.icc:g}"
+        return words
+
+    def _rates_of_others(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        return self.rates_second, self.rates_third
+
+    def chances(self) -> np.ndarray:
+        """Chances of success of the three groups, shape (3, H)."""
+        sizes = np.array([self.n, self.n_second, self.n_third], dtype=float)
+        second, third = (np.linspace(*rates, len(self.n)) for rates in self._rates_of_others())
+        of_others = (sizes[1] * second + sizes[2] * third) / (sizes[1] + sizes[2])
+        share = np.zeros(len(self.n))
+        if self.comparisons == "overall":
+            share = sizes[0] / sizes.sum(axis=0)
+        if self.contrast == "ratio":
+            own = self.truth * (1 - share) * of_others / (1 - self.truth * share)
+        elif self.contrast == "difference":
+            own = of_others + self.truth / (1 - share)
+        else:
+            odds = self.truth * of_others / (1 - of_others)
+            own = odds / (1 + odds)
+        return np.array([own, second, third])
+
+    def draw(self, rng: np.random.Generator) -> StratumCounts:
+        """One sample."""
+        strata = np.arange(len(self.n))
+        sizes = (self.n, self.n_second, self.n_third)
+        stratum = np.concatenate([np.repeat(strata, rows) for rows in sizes])
+        group = np.repeat([0, 1, 2], [sum(rows) for rows in sizes])
+        return _drawn(self, rng, stratum, group, self.chances()[group, stratum])
+
+
+def _drawn(
+    setting: Setting | Pooled,
+    rng: np.random.Generator,
+    stratum: np.ndarray,
+    group: np.ndarray,
+    chance: np.ndarray,
+) -> StratumCounts:
+    """Rows of these strata and groups with successes, weights and clusters as the setting has."""
+    cluster = None
+    latent = rng.standard_normal(group.size)
+    n_groups = int(group.max()) + 1
+    if setting.cluster:
+        within = np.zeros(group.size, dtype=int)
+        if not setting.across:
+            within = stratum
+        if not setting.both:
+            within = n_groups * within + group
+        cluster = _clusters_of(rng, within, setting.cluster)
+        effects = rng.standard_normal(cluster.max() + 1)[cluster]
+        latent = np.sqrt(setting.icc) * effects + np.sqrt(1 - setting.icc) * latent
+    success = (latent < ndtri(chance)).astype(int)
+    weight = np.exp(setting.slope * success)
+    if setting.cv:
+        weight = weight * np.exp(np.sqrt(np.log1p(setting.cv**2)) * rng.standard_normal(group.size))
+    shape = (len(setting.n), n_groups, 2)
+    positions = ((n_groups * stratum + group) * 2 + 1 - success).astype(np.intp)
+    counts = StratumCounts(
+        strata=tuple(map(str, range(len(setting.n)))),
+        groups=tuple("abc"[:n_groups]),
+        cells=("selected", "not_selected"),
+        rows=np.bincount(positions, minlength=int(np.prod(shape))).reshape(shape),
+    )
+    if not (setting.cv or setting.slope or setting.cluster):
+        return counts
+    design = StratumDesign._of_rows(positions, shape, weight, cluster, None)
+    return counts._with_design(design)
 
 
 def _clusters_of(rng: np.random.Generator, within: np.ndarray, size: int) -> np.ndarray:
@@ -148,14 +230,18 @@ def answers(pair: PairTables) -> bool:
     return pair.degrees >= LEAST_DF and min(pair.cases) >= FEWEST_CASES
 
 
-def _judged(setting: Setting, name: str) -> Cell:
+def _judged(setting: Setting | Pooled, name: str) -> Cell:
     """Interval and both one-sided limits at the truth."""
+    comparisons = "reference"
+    if isinstance(setting, Pooled):
+        comparisons = setting.comparisons
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         seen = dict.fromkeys(("above", "below", "false violated", "false satisfied"), 0)
         answered = 0
         for _ in range(runs):
-            pair = pair_tables(setting.draw(rng), [SELECTED], setting.contrast, "a", "b")
+            counts = setting.draw(rng)
+            pair = pair_tables(counts, [SELECTED], setting.contrast, "a", "b", comparisons)
             if not answers(pair) or np.isnan(pair.estimate()):
                 continue
             answered += 1
@@ -269,6 +355,75 @@ def _cells() -> Iterator[Cell]:
         yield _homogeneous(
             Setting((40,) * 5, (60,) * 5, rates, contrast, truth, cluster=5, icc=0.3)
         )
+    yield from _beside_all()
+
+
+def _beside_all() -> Iterator[Cell]:
+    """A group beside all others, and beside everybody, within strata; the others' rates differ."""
+    few = ((6,) * 5, (20,) * 5, (40,) * 5)
+    large = ((60,) * 3, (30,) * 3, (20,) * 3)
+    uneven = ((4, 30, 60), (200, 20, 10), (100, 40, 15))
+    middle = ((0.3, 0.6), (0.4, 0.7))
+    low = ((0.03, 0.1), (0.05, 0.2))
+    for comparisons in ("rest", "overall"):
+        for sizes, rates, contrast, truth in (
+            (few, middle, "ratio", 0.8),
+            (few, low, "difference", 0.1),
+            (large, middle, "ratio", 0.8),
+            (large, low, "difference", 0.1),
+            (uneven, middle, "ratio", 0.9),
+            (uneven, middle, "difference", -0.1),
+        ):
+            setting = Pooled(*sizes, *rates, contrast, truth, comparisons)
+            name = f"{_NAMES[contrast]}(strata=, comparisons='{comparisons}')"
+            yield _judged(setting, name)
+        weighted = Pooled(*large, *middle, "ratio", 0.8, comparisons, cv=1.0)
+        name = f"disparate_impact(strata=, comparisons='{comparisons}', sample_weight=)"
+        yield _judged(weighted, name)
+        clustered = Pooled(*large, *middle, "difference", -0.1, comparisons, cluster=5, icc=0.3)
+        name = f"demographic_parity_difference(strata=, comparisons='{comparisons}', cluster=)"
+        yield _judged(clustered, name)
+    yield _judged(
+        Pooled(*few, *middle, "odds_ratio", 0.5, "rest"),
+        f"{_NAMES['odds_ratio']}(strata=, comparisons='rest')",
+    )
+    for rows in ((15, 100), (60, 90)):
+        yield _family_of_classes(*rows)
+
+
+def _family_of_classes(n: int, n_reference: int) -> Cell:
+    """Four classes in three strata, of the same shares in both groups: any of the family is shown.
+
+    By the public function; the rarest class has a share of .05 to .08.
+    """
+    shares = np.array([[0.5, 0.3, 0.15, 0.05], [0.3, 0.4, 0.22, 0.08], [0.25, 0.25, 0.44, 0.06]])
+    stratum = np.concatenate([np.repeat(np.arange(3), n), np.repeat(np.arange(3), n_reference)])
+    group = np.repeat(["a", "b"], [3 * n, 3 * n_reference])
+    steps = shares.cumsum(axis=1)[stratum]
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        seen = dict.fromkeys(("size", "false violated", "false satisfied"), 0)
+        for _ in range(runs):
+            label = (rng.random(group.size)[:, None] > steps).sum(axis=1)
+            result = fs.disparate_impact(
+                label,
+                sensitive_features=group,
+                strata=stratum,
+                classes="one-vs-rest",
+                label_values=[0, 1, 2, 3],
+                threshold=0.9999,
+                reference="b",
+            )
+            within = result.stratified.comparisons
+            verdicts = [each.verdict for each in within]
+            seen["size"] += any(each.pvalue_adjusted <= 1 - _LEVEL for each in within)
+            seen["false violated"] += "violated" in verdicts
+            seen["false satisfied"] += "satisfied" in verdicts
+        return {measure: (count, runs) for measure, count in seen.items()}
+
+    words = f"four classes of the same shares, 3 × {n}/{n_reference}, all as one family"
+    name = "disparate_impact(strata=, classes='one-vs-rest')"
+    return Cell("strata", name, words, simulate, 2_000, "conservative")
 
 
 CELLS = tuple(_cells())

@@ -22,6 +22,7 @@ from fairstats.methods.rates.numbers.compare import GroupValues
 from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
 from fairstats.methods.rates.numbers.strata_pairs import (
     divided,
+    row_of_one_stratum,
     shares_of_rows,
     words_of_left_out,
 )
@@ -272,9 +273,6 @@ class PairOfLimits:
 
     def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
         """What a table says of one stratum."""
-        weight = 0.0
-        if self.used[place]:
-            weight = float(self.shares[int(self.used[:place].sum())])
         pair = (int(self.places[0][place]), int(self.places[1][place]))
         values = [self.cells.values.value(each) for each in pair]
         estimate = divided(values[0], values[1]) if ratio else values[0] - values[1]
@@ -288,16 +286,7 @@ class PairOfLimits:
                 self.cells.values.value, self.cells.values.interval, pair, ratio=ratio
             )
             limits = contrast.limits(z)
-        return {
-            "n": int(self.n[0][place]),
-            "value": values[0],
-            "n_reference": int(self.n[1][place]),
-            "value_reference": values[1],
-            "weight": weight,
-            "estimate": estimate,
-            "ci_low": limits[0],
-            "ci_high": limits[1],
-        }
+        return row_of_one_stratum(self, place, values, estimate, limits)
 
 
 def pair_of_cells(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,8 +59,16 @@ class WithinStrataOfPair(GroupValues, Protocol):
         """All rows of both in the strata that are used."""
 
     @property
+    def n(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of both in all strata, shape (H,) each."""
+
+    @property
     def used(self) -> NDArray[np.bool_]:
         """Which strata are used, shape (H,)."""
+
+    @property
+    def shares(self) -> Floats:
+        """Weights of these, which add up to 1."""
 
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
         """Whether one contrast holds in all strata; None where nothing tests it."""
@@ -177,9 +186,6 @@ class PairWithinStrata:
 
     def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
         """What a table says of one stratum."""
-        weight = 0.0
-        if self.used[place]:
-            weight = float(self.shares[int(self.used[:place].sum())])
         alone = np.array([place])
         parts = [sum_of_means(part.take(alone), np.ones(1)) for part in self.parts]
         means = [float(part.mean) for part in parts]
@@ -193,16 +199,7 @@ class PairWithinStrata:
         if varies and not (ratio and min(means) <= 0):
             contrast = contrast_of_means(parts[0], parts[1], ratio=ratio, root=self.root)
             limits = contrast.limits(z)
-        return {
-            "n": int(self.n[0][place]),
-            "value": values[0],
-            "n_reference": int(self.n[1][place]),
-            "value_reference": values[1],
-            "weight": weight,
-            "estimate": estimate,
-            "ci_low": limits[0],
-            "ci_high": limits[1],
-        }
+        return row_of_one_stratum(self, place, values, estimate, limits)
 
 
 def pair_within_strata(
@@ -252,6 +249,29 @@ def divided(value: float, reference: float) -> float:
     if reference == 0:
         return math.inf if value > 0 else math.nan
     return value / reference
+
+
+def row_of_one_stratum(
+    pair: WithinStrataOfPair,
+    place: int,
+    values: Sequence[float],
+    estimate: float,
+    limits: tuple[float, float],
+) -> dict[str, Any]:
+    """What a table says of one stratum: rows and values of both, its weight, and the contrast."""
+    weight = 0.0
+    if pair.used[place]:
+        weight = float(pair.shares[int(pair.used[:place].sum())])
+    return {
+        "n": int(pair.n[0][place]),
+        "value": values[0],
+        "n_reference": int(pair.n[1][place]),
+        "value_reference": values[1],
+        "weight": weight,
+        "estimate": estimate,
+        "ci_low": limits[0],
+        "ci_high": limits[1],
+    }
 
 
 def words_of_left_out(
@@ -468,9 +488,6 @@ class PairOfAreas:
 
     def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
         """What a table says of one stratum."""
-        weight = 0.0
-        if self.used[place]:
-            weight = float(self.shares[int(self.used[:place].sum())])
         alone = np.arange(len(self.strata)) == place
         parts = [part.take(alone) for part in self.parts]
         values = [float(np.asarray(part.area)[0]) for part in parts]
@@ -484,16 +501,7 @@ class PairOfAreas:
 
             contrast = contrast_by_mover(values.__getitem__, interval, (0, 1), ratio=ratio)
             limits = contrast.limits(z)
-        return {
-            "n": int(self.n[0][place]),
-            "value": values[0],
-            "n_reference": int(self.n[1][place]),
-            "value_reference": values[1],
-            "weight": weight,
-            "estimate": estimate,
-            "ci_low": limits[0],
-            "ci_high": limits[1],
-        }
+        return row_of_one_stratum(self, place, values, estimate, limits)
 
 
 def pair_of_areas(
