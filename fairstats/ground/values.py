@@ -276,6 +276,20 @@ def factorize(values: Any, argument: str) -> Factor:
     return factor
 
 
+def holds_numbers(values: Any, argument: str) -> bool:
+    """Whether all values of a column that are not missing are numbers; booleans are labels."""
+    column = as_column(values, argument)
+    if not hasattr(column, "codes"):
+        plain_array = _plain_array(column, argument)
+        if isinstance(plain_array, np.ndarray) and plain_array.dtype.kind in "iuf":
+            return True
+    return all(_is_number(level) for level in factorize(column, argument).levels)
+
+
+def _is_number(level: Hashable) -> bool:
+    return isinstance(level, (int, float, np.number)) and not isinstance(level, (bool, np.bool_))
+
+
 def labels_of(values: Any, argument: str) -> NDArray[Any]:
     """The label of every row as text, None where missing; shape (n,), objects."""
     factor = factorize(values, argument)

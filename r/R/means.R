@@ -691,18 +691,24 @@ quantile_values <- function(samples, order) {
   lower <- function(x, p, error) {
     x <- sort(x)
     n <- length(x)
-    beyond <- stats::pbinom(0:n, n, p) # P(X(r + 1) > Q), r = 0 ... n
-    r <- sum(beyond <= error)
-    if (r == 0L) {
+    beyond <- function(r) stats::pbinom(r - 1, n, p) # P(X(r) > Q)
+    # the last rank that is no likelier than that, by halves (qbinom errs where the error is tiny)
+    r <- 0
+    too_late <- n + 1
+    while (too_late - r > 1) {
+      middle <- (r + too_late) %/% 2
+      if (beyond(middle) <= error) r <- middle else too_late <- middle
+    }
+    if (r == 0) {
       return(-Inf)
     }
     if (r >= n) {
       return(x[n])
     }
-    if (error <= beyond[r]) {
+    if (error <= beyond(r)) {
       return(x[r])
     }
-    odds <- r * (1 - p) * (beyond[r + 1L] - error) / ((n - r) * p * (error - beyond[r]))
+    odds <- r * (1 - p) * (beyond(r + 1) - error) / ((n - r) * p * (error - beyond(r)))
     x[r] + (x[r + 1L] - x[r]) / (1 + odds)
   }
   own <- function(g, critical) {

@@ -14,6 +14,7 @@ References: Hettmansperger, Sheather (1986), Statistics & Probability Letters 4,
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass
 
@@ -69,16 +70,19 @@ def quantile_limits(sample: CountedValues, order: float, z: float) -> tuple[floa
 
 def place_of_limit(size: int, order: float, error: float) -> tuple[int, float]:
     """Rank r of the lower limit and the share λ of the next value; r = 0 where there is none."""
-    ranks = np.arange(size + 1)
-    # π_{r+1} = P(B ≤ r), r = 0 … n
-    probability_up_to = bdtr(ranks.astype(np.float64), size, order)
-    rank = int(np.searchsorted(probability_up_to, error, side="right"))
+
+    def probability_up_to(rows: int) -> float:
+        """π_{r+1} = P(B ≤ r)."""
+        return float(bdtr(rows, size, order))
+
+    # by halves: of many rows nearly all of these probabilities are asked by nobody
+    rank = bisect.bisect_right(range(size + 1), error, key=probability_up_to)
     if rank == 0:
         return 0, 0.0
     # of large errors, which no limit of use has: the last pair of values
     rank = min(rank, size - 1)
-    probability_here = float(probability_up_to[rank - 1])
-    probability_next = float(probability_up_to[rank])
+    probability_here = probability_up_to(rank - 1)
+    probability_next = probability_up_to(rank)
     if error <= probability_here:
         return rank, 0.0
     odds = rank * (1 - order) * (probability_next - error)

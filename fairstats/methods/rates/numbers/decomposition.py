@@ -27,6 +27,7 @@ from fairstats.ground.progress import each_of
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.values import holds_numbers
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.compare import level_of_each
 from fairstats.methods.rates.decision import decide_by_method
@@ -356,10 +357,10 @@ def encode_circumstances(circumstances: Any) -> dict[str, list[Floats]]:
     encoded = {}
     for name, values in named.items():
         argument = f"circumstances[{name!r}]"
-        factor = factorize(values, argument)
-        if all(_is_number(level) for level in factor.levels):
+        if holds_numbers(values, argument):
             encoded[label_text(name)] = [as_float_column(values, argument)]
             continue
+        factor = factorize(values, argument)
         indicators = []
         for level in range(1, len(factor.levels)):
             indicator = (factor.codes == level).astype(np.float64)
@@ -374,10 +375,6 @@ def encode_circumstances(circumstances: Any) -> dict[str, list[Floats]]:
             )
         encoded[label_text(name)] = indicators
     return encoded
-
-
-def _is_number(level: Hashable) -> bool:
-    return isinstance(level, (int, float, np.number)) and not isinstance(level, (bool, np.bool_))
 
 
 def _rows_by_group(outcomes: Outcomes, y: Floats, design: Floats) -> list[GroupRows]:
