@@ -190,38 +190,55 @@ exact_conditional <- function(t) {
 }
 
 # The law of that sum, tilted by an odds ratio: probabilities of as few and of as many, and the odds
-# ratios at which they are a given error.
+# ratios at which they are a given error. Laws are made near the odds ratio at which they are asked:
+# at 1 some hundred successes of a strong effect have probabilities that no number holds.
 conditional_law <- function(t) {
   hits <- t$k1 + t$k0
-  law <- 1
-  for (h in seq_along(hits)) {
-    own <- stats::dhyper(max(0, hits[h] - t$n0[h]):min(t$n1[h], hits[h]), t$n1[h], t$n0[h], hits[h])
-    joined <- numeric(length(law) + length(own) - 1L)
-    for (k in seq_along(own)) {
-      at <- k - 1L + seq_along(law)
-      joined[at] <- joined[at] + own[k] * law
-    }
-    law <- joined
-  }
   seen <- sum(t$k1 - pmax(0, hits - t$n0)) + 1
-  tilted <- function(odds) {
-    weight <- log(law) + log(odds) * (seq_along(law) - 1)
-    weight <- exp(weight - max(weight))
-    weight / sum(weight)
-  }
-  at_most <- function(odds) sum(tilted(odds)[seq_len(seen)])
-  at_least <- function(odds) sum(tilted(odds)[seen:length(law)])
+  values <- strata_size(t)$values
+  at_equality <- tilted_law(t, 0)
+  # Mantel and Haenszel's odds ratio with half a case more in every cell
+  weight <- informative(t) / (t$n1 + t$n0 + 2)
+  with_effect <- sum(weight * (t$k1 + 0.5) * (t$n0 - t$k0 + 0.5))
+  against_it <- sum(weight * (t$k0 + 0.5) * (t$n1 - t$k1 + 0.5))
+  tilt <- if (with_effect > 0) log(with_effect / against_it) else 0
+  at_estimate <- tilted_law(t, tilt)
+  at_most <- function(odds, law = at_equality) sum(law(log(odds))[seq_len(seen)])
+  at_least <- function(odds, law = at_equality) sum(law(log(odds))[seen:values])
   limit <- function(side, error) {
     if (side < 0 && seen == 1L) {
       return(0)
     }
-    if (side > 0 && seen == length(law)) {
+    if (side > 0 && seen == values) {
       return(Inf)
     }
     tail <- if (side < 0) at_least else at_most
-    exp(stats::uniroot(function(x) tail(exp(x)) - error, c(-40, 40), tol = 1e-12)$root)
+    excess <- function(x) tail(exp(x), at_estimate) - error
+    exp(stats::uniroot(excess, c(-40, 40), tol = 1e-12)$root)
   }
-  list(values = length(law), at_most = at_most, at_least = at_least, limit = limit)
+  list(values = values, at_most = at_most, at_least = at_least, limit = limit)
+}
+
+# The law of that sum at a logarithm of the odds ratio, as made at `tilt`.
+tilted_law <- function(t, tilt) {
+  hits <- t$k1 + t$k0
+  law <- 1
+  for (h in seq_along(hits)) {
+    k <- max(0, hits[h] - t$n0[h]):min(t$n1[h], hits[h])
+    own <- stats::dhyper(k, t$n1[h], t$n0[h], hits[h], log = TRUE) + tilt * (k - k[1L])
+    own <- exp(own - max(own))
+    joined <- numeric(length(law) + length(own) - 1L)
+    for (place in which(own > 0)) {
+      at <- place - 1L + seq_along(law)
+      joined[at] <- joined[at] + own[place] * law
+    }
+    law <- joined
+  }
+  function(log_odds) {
+    weight <- log(law) + (log_odds - tilt) * (seq_along(law) - 1)
+    weight <- exp(weight - max(weight))
+    weight / sum(weight)
+  }
 }
 
 # How many values that sum can have, and the least number of successes and failures that equal rates

@@ -27,19 +27,24 @@ from fairstats.numerics.rates.strata import LOG_SPAN, Strata, find_roots, flatte
 Places: TypeAlias = NDArray[np.intp]
 #: Values within this share of the observed one's probability count as no more probable, as in R.
 _TIED = 1e-7
+#: Of a law whose largest mass is about 1: what is smaller changes no digit of any p-value above
+#: 1e-280, and is slow to multiply.
+_NO_MASS = 1e-300
 #: Numbers held at once: tables are taken in blocks.
 _BLOCK = 4_000_000
 
 
 class ConditionalLaw(NamedTuple):
-    """g of J tables: `mass`, shape (J, L), at the values `low` + 0 … L − 1; `observed`, shape (J,).
+    """g(t)·exp(tilt·t) of J tables, up to a factor, at T's smallest value + 0 … L − 1.
 
-    The place of T.
+    `mass`, shape (J, L); `observed`, shape (J,): the place of T; `tilt`, shape (J,): the logarithm
+    of the odds ratio near which numbers are wanted. (Of the law at 1 some hundred successes of a
+    strong effect have probabilities that no floating point number holds.)
     """
 
     mass: Floats
-    low: Floats
     observed: Places
+    tilt: Floats
 
 
 class ConditionalTest(NamedTuple):
@@ -66,8 +71,9 @@ def conditional_test(tables: Strata, odds_ratio: float = 1.0) -> ConditionalTest
     """The exact conditional test; p-values are 1 where the margins leave T no choice."""
     shape = tables.k1.shape[:-1]
     pvalues = np.ones((3, int(np.prod(shape, dtype=np.int64))))
-    for rows, law in _split_laws(tables):
-        probability = _tilt_law(law, np.full(law.low.shape, np.log(odds_ratio)))
+    tilt = np.full(pvalues.shape[1], np.log(odds_ratio))
+    for rows, law in _split_laws(tables, tilt):
+        probability = _tilt_law(law, law.tilt)
         places = np.arange(probability.shape[1])
         observed_value = np.take_along_axis(probability, law.observed[:, None], axis=1)
         pvalues[0, rows] = np.where(places <= law.observed[:, None], probability, 0.0).sum(axis=1)
@@ -86,7 +92,7 @@ def conditional_limit(tables: Strata, tail: float, *, side: int) -> Floats:
     """
     shape = tables.k1.shape[:-1]
     limits = np.empty(int(np.prod(shape, dtype=np.int64)))
-    for rows, law in _split_laws(tables):
+    for rows, law in _split_laws(tables, _near_the_estimate(flattened(tables))):
         limits[rows] = _find_limits(law, tail, side)
     return limits.reshape(shape)
 
@@ -107,7 +113,7 @@ def _find_limits(law: ConditionalLaw, tail: float, side: int) -> Floats:
         open_end = np.inf
 
     def excess(x: Floats, chosen: Places) -> Floats:
-        chosen_law = ConditionalLaw(law.mass[chosen], law.low[chosen], law.observed[chosen])
+        chosen_law = ConditionalLaw(law.mass[chosen], law.observed[chosen], law.tilt[chosen])
         return np.asarray(
             np.where(beyond[chosen], _tilt_law(chosen_law, x), 0.0).sum(axis=1) - tail
         )
@@ -124,26 +130,40 @@ def _find_last_value(law: ConditionalLaw) -> Places:
 
 def _tilt_law(law: ConditionalLaw, log_odds_ratio: Floats) -> Floats:
     """P(T; ψ): g(t)ψᵗ over its sum, which neither overflows nor loses the small ones."""
+    shift = log_odds_ratio - law.tilt
     with np.errstate(divide="ignore"):
-        weights = np.log(law.mass) + log_odds_ratio[:, None] * np.arange(law.mass.shape[1])
+        weights = np.log(law.mass) + shift[:, None] * np.arange(law.mass.shape[1])
     weights = np.exp(weights - weights.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _split_laws(tables: Strata) -> list[tuple[slice, ConditionalLaw]]:
-    """The laws of all tables, in blocks of rows of the flattened tables."""
+def _near_the_estimate(tables: Strata) -> Floats:
+    """Logarithm of Mantel and Haenszel's odds ratio with half a case more in every cell."""
+    hits = tables.k1 + 0.5
+    misses = tables.n1 - tables.k1 + 0.5
+    reference_hits = tables.k0 + 0.5
+    reference_misses = tables.n0 - tables.k0 + 0.5
+    rows = np.where(tables.shared, tables.n1 + tables.n0 + 2, np.inf)
+    for_it = (hits * reference_misses / rows).sum(axis=-1)
+    against_it = (reference_hits * misses / rows).sum(axis=-1)
+    some = (for_it > 0) & (against_it > 0)
+    return np.asarray(np.log(np.where(some, for_it, 1.0) / np.where(some, against_it, 1.0)))
+
+
+def _split_laws(tables: Strata, tilt: Floats) -> list[tuple[slice, ConditionalLaw]]:
+    """The laws of all tables at their tilts, shape (J,), in blocks of rows of the flattened tables."""
     flat_tables = flattened(tables)
     length = int(values_possible(flat_tables).max(initial=1))
     block = max(1, _BLOCK // length)
-    rows = [slice(start, start + block) for start in range(0, flat_tables.k1.shape[0], block)]
     laws: list[tuple[slice, ConditionalLaw]] = []
-    for rows_of_block in rows:
-        laws.append((rows_of_block, _convolve_laws(flat_tables.at(rows_of_block), length)))
+    for start in range(0, flat_tables.k1.shape[0], block):
+        rows = slice(start, start + block)
+        laws.append((rows, _convolve_laws(flat_tables.at(rows), tilt[rows], length)))
     return laws
 
 
-def _convolve_laws(tables: Strata, length: int) -> ConditionalLaw:
-    """The convolution of the strata's hypergeometric laws, stratum by stratum."""
+def _convolve_laws(tables: Strata, tilt: Floats, length: int) -> ConditionalLaw:
+    """The convolution of the strata's tilted hypergeometric laws, stratum by stratum."""
     hits = tables.k1 + tables.k0
     low = np.where(tables.shared, np.maximum(0.0, hits - tables.n0), 0.0)
     high = np.where(tables.shared, np.minimum(tables.n1, hits), 0.0)
@@ -155,25 +175,45 @@ def _convolve_laws(tables: Strata, length: int) -> ConditionalLaw:
         widest = int(number_of_values.max(initial=0.0))
         if widest == 0:
             continue
-        value = low[:, stratum, None] + np.arange(widest + 1.0)
-        mass_of_stratum = _compute_hypergeometric(
-            value, tables.n1[:, stratum, None], tables.n0[:, stratum, None], hits[:, stratum, None]
+        place = np.arange(widest + 1.0)
+        log_mass = _log_hypergeometric(
+            low[:, stratum, None] + place,
+            tables.n1[:, stratum, None],
+            tables.n0[:, stratum, None],
+            hits[:, stratum, None],
         )
-        mass_of_stratum = np.where(
-            np.arange(widest + 1) <= number_of_values[:, None], mass_of_stratum, 0.0
+        log_mass = np.where(place <= number_of_values[:, None], log_mass, -np.inf)
+        log_mass[~tables.shared[:, stratum]] = np.where(place == 0, 0.0, -np.inf)
+        log_mass += tilt[:, None] * place
+        mass = _convolve(mass, np.exp(log_mass - log_mass.max(axis=1, keepdims=True)))
+    return ConditionalLaw(mass, observed.astype(np.intp), tilt)
+
+
+def _convolve(mass: Floats, mass_of_stratum: Floats) -> Floats:
+    """Both laws added, shape (J, L): products of the values that any of the J tables can have."""
+    length = mass.shape[1]
+    first, last = _span(mass)
+    convolved = np.zeros_like(mass)
+    step, last_step = _span(mass_of_stratum)
+    while step <= last_step:
+        end = min(last + 1, length - step)
+        convolved[:, first + step : end + step] += (
+            mass_of_stratum[:, step, None] * mass[:, first:end]
         )
-        mass_of_stratum[~tables.shared[:, stratum]] = np.arange(widest + 1) == 0
-        convolved = np.zeros_like(mass)
-        for step in range(widest + 1):
-            convolved[:, step:] += mass_of_stratum[:, step, None] * mass[:, : length - step]
-        mass = convolved
-    return ConditionalLaw(mass, low.sum(axis=-1), observed.astype(np.intp))
+        step += 1
+    return convolved
 
 
-def _compute_hypergeometric(k: Floats, n1: Floats, n0: Floats, hits: Floats) -> Floats:
-    """Probability of k successes among n₁ where n₁ + n₀ have so many.
+def _span(mass: Floats) -> tuple[int, int]:
+    """First and last place where a law has a mass that counts beside its largest one."""
+    places = np.flatnonzero((mass > _NO_MASS).any(axis=0))
+    return int(places[0]), int(places[-1])
 
-    0 outside of the possible values.
+
+def _log_hypergeometric(k: Floats, n1: Floats, n0: Floats, hits: Floats) -> Floats:
+    """Logarithm of the probability of k successes among n₁ where n₁ + n₀ have so many.
+
+    −∞ outside of the possible values.
     """
     possible = (k >= 0) & (k <= n1) & (hits - k >= 0) & (hits - k <= n0)
     possible_counts = np.where(possible, k, np.maximum(0.0, hits - n0))
@@ -182,7 +222,7 @@ def _compute_hypergeometric(k: Floats, n1: Floats, n0: Floats, hits: Floats) -> 
         + _compute_log_binomial(n0, hits - possible_counts)
         - _compute_log_binomial(n1 + n0, hits)
     )
-    return np.asarray(np.where(possible, np.exp(log_mass), 0.0))
+    return np.asarray(np.where(possible, log_mass, -np.inf))
 
 
 def _compute_log_binomial(n: Floats, k: Floats) -> Floats:

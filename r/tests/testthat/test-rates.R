@@ -497,6 +497,14 @@ test_that("odds ratios within strata are those of mantelhaen.test", {
     as.numeric(exact$conf.int),
     tolerance = 1e-4
   )
+  # a strong effect: the law at equal rates has no number for what was seen; both limits are those
+  # at which SciPy's `nchypergeom_fisher` has tails of .025
+  strong <- fairstats:::conditional_law(list(k1 = 400, n1 = 420, k0 = 20, n0 = 19000))
+  expect_equal(
+    c(strong$limit(-1, 0.025), strong$limit(1, 0.025)),
+    c(9738.841, 37423.575),
+    tolerance = 1e-7
+  )
 })
 
 test_that("Sidak's adjustment is 1 - (1 - p)^m, without rounding", {

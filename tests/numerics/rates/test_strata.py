@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom, hypergeom, norm, skew
+from scipy.stats import binom, hypergeom, nchypergeom_fisher, norm, skew
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairstats as fs
@@ -381,3 +381,34 @@ def test_errors_that_methods_prints() -> None:
     assert np.mean(guarded < -1.645) < 0.055
     assert np.mean(guarded > 1.645) < 0.055
     assert abs(skew(z)) > 0.2
+
+
+@pytest.mark.parametrize(("k", "n"), [(400, 420), (150, 151), (190, 200), (9, 200)])
+def test_limits_of_strong_effects_have_scipys_tails(k: int, n: int) -> None:
+    """At equal rates such counts have probabilities that no floating point number holds.
+
+    Witness: `scipy.stats.nchypergeom_fisher`, Fisher's law at an odds ratio.
+    """
+    reference_k = 20
+    reference_n = 19_000
+    tables = Strata(*(np.array([float(value)]) for value in (k, n, reference_k, reference_n)))
+    margins = (n + reference_n, k + reference_k, n)
+    low = float(conditional.conditional_limit(tables, 0.025, side=-1))
+    high = float(conditional.conditional_limit(tables, 0.025, side=1))
+    assert nchypergeom_fisher.sf(k - 1, *margins, low) == pytest.approx(0.025, rel=1e-6)
+    assert nchypergeom_fisher.cdf(k, *margins, high) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_laws_of_many_rows_are_made_of_what_counts() -> None:
+    """Three strata of 12,000 rows: the law of T by `np.convolve` of SciPy's hypergeometric laws."""
+    hits = np.array([[2_100.0, 1_900.0, 2_000.0]])
+    sizes = np.full((1, 3), 6_000.0)
+    tables = Strata(hits, sizes, hits + np.array([[40.0, 10.0, -20.0]]), sizes)
+    law = np.ones(1)
+    for stratum in range(3):
+        k = int(tables.k1[0, stratum] + tables.k0[0, stratum])
+        law = np.convolve(law, hypergeom(12_000, k, 6_000).pmf(np.arange(k + 1)))
+    place = int(hits.sum())
+    test = conditional.conditional_test(tables)
+    assert float(test.less[0]) == pytest.approx(law[: place + 1].sum(), rel=1e-9)
+    assert float(test.greater[0]) == pytest.approx(law[place:].sum(), rel=1e-9)
