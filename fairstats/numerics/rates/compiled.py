@@ -79,6 +79,12 @@ def _compiled(function: _Function) -> _Function:
     return cast(_Function, compiler(function))
 
 
+def _summed(function: _Function) -> _Function:
+    """The same of a sum whose terms may be added in any order, so that it runs on vectors."""
+    compiler = numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+    return cast(_Function, compiler(function))
+
+
 # the statistics of one table are compiled as they stand
 register_jitable(score._standardise_distance)
 register_jitable(score._solve_reference_rate)
@@ -430,25 +436,36 @@ def _write_boundary(
 
 
 @_compiled
-def _sum_probabilities(
+def _add_products(sums: Floats, masses: Floats, tails: Floats) -> None:
+    """Add what one count contributes at each rate; a loop from 0 on, which runs on vectors."""
+    for point in range(sums.size):
+        sums[point] += masses[point] * tails[point]
+
+
+@_compiled
+def _raise_count(masses: Floats, odds: Floats, factor: float) -> None:
+    """Probabilities of the next count at each rate."""
+    for point in range(masses.size):
+        masses[point] *= factor * odds[point]
+
+
+@_compiled
+def _sum_at_all_rates(
     first_count: int,
     n: int,
     of_smaller: Floats,
     log_factorial: Floats,
     tails: Floats,
-    number: int,
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
-    nodes: NDArray[np.int64],
-    weights: Floats,
-    probability: Floats,
-) -> None:
-    """Probability of the counts at rates of both groups that rise together.
+) -> Floats:
+    """Probability of the counts at rates of both groups that rise together, those of the table of
+    tails.
 
-    Where there are no nodes, row for row of the table of tails; else interpolated between its
-    columns. The rates at which a count has a probability follow one another, from `begun` of them
-    back to `ended`.
+    The rates at which a count has a probability follow one another, from `begun` of them back to
+    `ended`.
     """
     points = of_smaller.size
+    probability = np.zeros(points)
     masses = np.zeros(points)
     odds = np.empty(points)
     log_rates = np.empty(points)
@@ -457,11 +474,9 @@ def _sum_probabilities(
         rate = min(max(of_smaller[point], 1e-300), 1 - 1e-16)
         log_rates[point] = math.log(rate)
         log_others[point] = math.log1p(-rate)
-        odds[point] = math.exp(log_rates[point] - log_others[point])
-        probability[point] = 0.0
+        odds[point] = rate / (1.0 - rate)
     begun = 0
     ended = 0
-    between = nodes.size > 0
     for place in range(places[0].size):
         count = first_count + place
         if count > n:
@@ -477,26 +492,167 @@ def _sum_probabilities(
         while ended < begun and masses[ended] < _NO_MASS and count > n * of_smaller[ended]:
             masses[ended] = 0.0
             ended += 1
+        of_count = masses[ended:begun]
         for places_of_side in places:
             row = places_of_side[place]
-            if row < 0:
-                continue
-            if between:
-                # a tail that is all but nothing at every rate
-                if max(abs(tails[row, 0]), abs(tails[row, -1])) < _NO_MASS:
-                    continue
-                for point in range(ended, begun):
-                    node = nodes[point]
-                    tail = 0.0
-                    for step in range(STENCIL):
-                        tail += weights[point, step] * tails[row, node + step]
-                    probability[point] += masses[point] * tail
-            else:
-                for point in range(ended, begun):
-                    probability[point] += masses[point] * tails[row, point]
-        factor = (n - count) / (count + 1.0)
-        for point in range(ended, begun):
-            masses[point] *= factor * odds[point]
+            if row >= 0:
+                _add_products(probability[ended:begun], of_count, tails[row, ended:begun])
+        _raise_count(of_count, odds[ended:begun], (n - count) / (count + 1.0))
+    return probability
+
+
+@_compiled
+def _tails_by_node(
+    tails: Floats,
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    number_of_counts: int,
+    first_node: int,
+    number_of_nodes: int,
+) -> Floats:
+    """Tails beside each count, of both sides together, at some rates of their table; a row a rate."""
+    of_low, of_high = places
+    by_node = np.empty((number_of_nodes, number_of_counts))
+    for place in range(number_of_counts):
+        row = of_low[place]
+        other = of_high[place]
+        if row < 0:
+            row = other
+            other = -1
+        if other < 0:
+            for node in range(number_of_nodes):
+                by_node[node, place] = tails[row, first_node + node]
+        else:
+            for node in range(number_of_nodes):
+                by_node[node, place] = (
+                    tails[row, first_node + node] + tails[other, first_node + node]
+                )
+    return by_node
+
+
+@_compiled
+def _write_masses(
+    masses: Floats, first_mass: float, odds: float, once: Floats, all_at_once: Floats
+) -> None:
+    """Probabilities of successive counts, from that of the first.
+
+    Each from the one eight before it, so that no multiplication waits for the last one. `once`,
+    `all_at_once`: by what the probability of a count grows, but for the odds, in one step and in
+    eight.
+    """
+    masses[0] = first_mass
+    for place in range(1, min(_EIGHT, masses.size)):
+        masses[place] = masses[place - 1] * (once[place - 1] * odds)
+    square = odds * odds
+    fourth = square * square
+    eighth = fourth * fourth
+    for place in range(_EIGHT, masses.size):
+        masses[place] = masses[place - _EIGHT] * all_at_once[place - _EIGHT] * eighth
+
+
+@_summed
+def _sum_interpolated(
+    masses: Floats,
+    at_first: Floats,
+    at_second: Floats,
+    at_third: Floats,
+    at_fourth: Floats,
+    at_fifth: Floats,
+    at_sixth: Floats,
+    weights: Floats,
+) -> float:
+    """Sum over counts of their probability times the tail between six nodes."""
+    first = weights[0]
+    second = weights[1]
+    third = weights[2]
+    fourth = weights[3]
+    fifth = weights[4]
+    sixth = weights[5]
+    total = 0.0
+    for place in range(masses.size):
+        total += masses[place] * (
+            first * at_first[place]
+            + second * at_second[place]
+            + third * at_third[place]
+            + fourth * at_fourth[place]
+            + fifth * at_fifth[place]
+            + sixth * at_sixth[place]
+        )
+    return total
+
+
+@_compiled
+def _sum_between_rates(
+    first_count: int,
+    n: int,
+    of_smaller: Floats,
+    log_factorial: Floats,
+    tails: Floats,
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    nodes: NDArray[np.int64],
+    weights: Floats,
+) -> Floats:
+    """Probability of the counts at rates of both groups that rise together, between those of the
+    table of tails.
+
+    One rate after the other: the counts that have a probability there follow one another, from
+    `begun` on and below `ended`, and both rise with the rate.
+    """
+    number_of_counts = min(places[0].size, n - first_count + 1)
+    first_node = nodes.min()
+    by_node = _tails_by_node(
+        tails, places, number_of_counts, first_node, nodes.max() + STENCIL - first_node
+    )
+    log_ways = np.empty(number_of_counts)
+    once = np.empty(number_of_counts)
+    for place in range(number_of_counts):
+        count = first_count + place
+        log_ways[place] = log_factorial[n] - log_factorial[count] - log_factorial[n - count]
+        once[place] = (n - count) / (count + 1.0)
+    all_at_once = np.empty(max(number_of_counts - _EIGHT, 0))
+    for place in range(all_at_once.size):
+        product = 1.0
+        for step in range(_EIGHT):
+            product *= once[place + step]
+        all_at_once[place] = product
+    probability = np.zeros(of_smaller.size)
+    masses = np.empty(number_of_counts)
+    begun = 0
+    ended = 0
+    for point in range(of_smaller.size):
+        rate = min(max(of_smaller[point], 1e-300), 1 - 1e-16)
+        log_rate = math.log(rate)
+        log_other = math.log1p(-rate)
+        mode = (n + 1) * rate - first_count
+        while begun < number_of_counts and begun < mode:
+            count = first_count + begun
+            if count * log_rate + (n - count) * log_other + log_ways[begun] >= _NOTHING:
+                break
+            begun += 1
+        ended = max(ended, begun)
+        while ended < number_of_counts:
+            count = first_count + ended
+            log_mass = count * log_rate + (n - count) * log_other + log_ways[ended]
+            if log_mass < _NOTHING and ended > mode:
+                break
+            ended += 1
+        if begun == ended:
+            continue
+        count = first_count + begun
+        first_mass = math.exp(count * log_rate + (n - count) * log_other + log_ways[begun])
+        likely = masses[begun:ended]
+        _write_masses(likely, first_mass, rate / (1.0 - rate), once[begun:], all_at_once[begun:])
+        node = nodes[point] - first_node
+        probability[point] = _sum_interpolated(
+            likely,
+            by_node[node, begun:ended],
+            by_node[node + 1, begun:ended],
+            by_node[node + 2, begun:ended],
+            by_node[node + 3, begun:ended],
+            by_node[node + 4, begun:ended],
+            by_node[node + 5, begun:ended],
+            weights[point],
+        )
+    return probability
 
 
 @_compiled
@@ -731,21 +887,11 @@ def evaluate(
     places = _places_of_tails(alternative, first_larger, number, low, high)
 
     if whole:
-        probability = np.empty(points)
         rates_of_smaller = np.empty(points)
         for point in range(points):
             rates_of_smaller[point] = _smaller_rate(contrast, rates[point], null)
-        _sum_probabilities(
-            first_count,
-            n,
-            rates_of_smaller,
-            log_factorial,
-            tails,
-            number,
-            places,
-            none,
-            refined[1],
-            probability,
+        probability = _sum_at_all_rates(
+            first_count, n, rates_of_smaller, log_factorial, tails, places
         )
         if alternative == GREATER:
             for point in range(points):
@@ -753,7 +899,6 @@ def evaluate(
         largest, peak = _vertex(probability, refined[0], refined[1])
         larger_rate = rates[peak // PARTS]
     else:
-        probability = np.empty(between_points)
         rates_of_smaller = np.empty(between_points)
         rates_of_larger = np.empty(between_points)
         steps = np.empty(between_points)
@@ -770,17 +915,15 @@ def evaluate(
         nodes = np.empty(between_points, dtype=np.int64)
         weights = np.empty((between_points, STENCIL))
         _weights_between(steps, points, nodes, weights)
-        _sum_probabilities(
+        probability = _sum_between_rates(
             first_count,
             n,
             rates_of_smaller,
             log_factorial,
             tails,
-            number,
             places,
             nodes,
             weights,
-            probability,
         )
         if alternative == GREATER:
             for point in range(between_points):
