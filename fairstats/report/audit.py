@@ -227,7 +227,7 @@ def audit(
         Each group against the reference; all pairs; each group against all other rows together; or
         against all rows, its own among them, with the groups' shares held fixed. What has no such
         comparison (score distributions, areas between curves, amplification, models) is compared
-        with the largest group, and the report says so. The last two without `reference`, `strata`
+        with the largest group, and the report says so. The last two without `reference`
         and bounds for missing values.
     adjust : str, default "holm"
         Adjustment of p-values and verdicts within a metric; "none" judges each comparison by
@@ -404,7 +404,7 @@ def audit(
         risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
-    settings._check_pooled(reference, columns.strata)
+    settings._check_pooled(reference)
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
         frame, _ = read_roles(

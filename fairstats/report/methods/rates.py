@@ -483,7 +483,7 @@ _WORDS = {
         cites=("besse", "nam"),
     )
 }
-_STRATIFIED_SCORE = Words(
+WORDS_OF_STRATIFIED_SCORE = Words(
     text=(
         "stratified score: estimates of Mantel and Haenszel over the strata, and "
         "all values that the score test with the constrained rates of each "
@@ -509,7 +509,7 @@ WORDS_OF_EXACT_TESTS = Words(
     cites=("chan",),
 )
 _INTERVALS = {
-    "stratified score": _STRATIFIED_SCORE,
+    "stratified score": WORDS_OF_STRATIFIED_SCORE,
     "paired score, MOVER": Words(
         text=(
             "paired score, MOVER: within a group all ratios that the score test for "
@@ -702,7 +702,7 @@ _IMPACT_WORDS = {
     )
 }
 _IMPACT_INTERVALS = {
-    "stratified score": _STRATIFIED_SCORE,
+    "stratified score": WORDS_OF_STRATIFIED_SCORE,
     "score": Words(
         text=(
             "score: all ratios that the score test does not reject, with the factor "

@@ -108,8 +108,11 @@ def count_classes(
         del columns["y_true"]
     if counts_or_rows(arguments.counts, needs=required, **columns):
         counts = _given_classes(arguments.counts)
+        within = None
+        if isinstance(arguments.counts, Tally) and arguments.counts.stratified:
+            within = arguments.counts.strata()
         if one_column:
-            return (counts.of_labels() if only_labels else counts.selection()), None
+            return column_of_classes(counts, within, only_labels=only_labels)
         check_that(
             counts.labelled,
             "counts",
@@ -117,7 +120,7 @@ def count_classes(
             "tables of labels and predictions: this metric needs both",
             "fs.tally(…, y_true=…, y_pred=…, classes=True)",
         )
-        return counts, None
+        return counts, within
     outcomes = Outcomes.from_arrays(
         None if required == "y_pred" else arguments.y_true,
         None if required == "y_true" else arguments.y_pred,
@@ -130,6 +133,19 @@ def count_classes(
         return counted, None
     title = label_text(getattr(arguments.strata, "name", None) or "")
     return counted, count_in_strata(outcomes, title)
+
+
+def column_of_classes(
+    counts: ClassCounts, within: StratumCounts | None, *, only_labels: bool
+) -> tuple[ClassCounts, StratumCounts | None]:
+    """Rows of every class of labels, or of predictions, and within strata where there are some."""
+    of_column = counts.of_labels() if only_labels else counts.selection()
+    if within is None or not counts.labelled:
+        return of_column, within
+    n_classes = len(counts.classes)
+    of_label, of_prediction = np.divmod(np.arange(n_classes**2), n_classes)
+    place = of_label if only_labels else of_prediction
+    return of_column, within._with_cells(of_column.cells, place.tolist())
 
 
 def _given_classes(counts: Any) -> ClassCounts:
