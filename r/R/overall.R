@@ -159,15 +159,12 @@ comparisons_of <- function(metric, asked) {
 }
 
 # What comparisons with pooled groups go with, whatever the metric.
-check_pooled_options <- function(options, reference, strata) {
+check_pooled_options <- function(options, reference) {
   if (!(options$comparisons %in% POOLED)) {
     return(invisible())
   }
   if (!is.null(reference)) {
     stop_argument("reference", listed(reference), "NULL: each group is compared with pooled rows")
-  }
-  if (!is.null(strata)) {
-    stop_argument("strata", "a column", "NULL: each group is compared with pooled rows")
   }
   if (options$simultaneous == "max-z") {
     stop_argument("simultaneous", '"max-z"', '"none" or "bonferroni": groups overlap')
@@ -182,12 +179,12 @@ check_rest_only <- function(options, reference, what) {
   if (options$comparisons == "overall") {
     stop_argument("comparisons", paste('"overall"', what), '"rest": each group against all others')
   }
-  check_pooled_options(options, reference, NULL)
+  check_pooled_options(options, reference)
 }
 
 # What comparisons of a metric with pooled groups go with.
 check_pooled <- function(options, reference, metric) {
-  check_pooled_options(options, reference, NULL)
+  check_pooled_options(options, reference)
   if (!(options$comparisons %in% POOLED)) {
     return(invisible())
   }
