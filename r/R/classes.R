@@ -113,9 +113,9 @@ compare_class_rates <- function(metric, arguments) {
   }
   within <- NULL
   make <- function(input, grouping, pairs, options) {
-    check_rest_only(options, arguments$reference, "of several classes")
-    if (options$comparisons == "rest" && find_metric(metric)$contrast == "gap") {
-      stop_argument("comparisons", '"rest"', "signed differences, or ratios")
+    check_pooled_options(options, arguments$reference)
+    if (options$comparisons %in% POOLED && find_metric(metric)$contrast == "gap") {
+      stop_argument("comparisons", options$comparisons, "signed differences, or ratios")
     }
     input <- c(
       input[setdiff(names(input), c("y_true", "y_pred"))],
@@ -338,10 +338,7 @@ audited_classes <- function(input, grouping, pairs_of_kind, options) {
       options["method"] <- list(NULL)
     }
     metric <- find_metric(one[1L])
-    has_pooled <- options$comparisons == "rest" && metric$contrast != "gap"
-    if (options$comparisons %in% POOLED && !has_pooled) {
-      options$comparisons <- "reference"
-    }
+    options$comparisons <- comparisons_of(metric, options$comparisons)
     pairs <- pairs_of_kind(options$comparisons)
     if (one[2L] == "macro" || !can_be_adjusted(metric)) {
       own$stratum <- NULL

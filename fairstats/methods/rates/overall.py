@@ -53,7 +53,7 @@ from fairstats.methods.rates.limits import OddsOfAll, ScaleOfAll
 from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.rates.setup import beside_all, beside_rest
-from fairstats.numerics.rates.exact import ExactEvidence, ExactRow, RowAsked
+from fairstats.numerics.rates.exact import ExactEvidence, ExactRow, RowAsked, exact_rows
 from fairstats.numerics.rates.odds_of_all import odds_ratio_of_all
 from fairstats.numerics.rates.score import Contrast
 
@@ -382,10 +382,13 @@ class ExactOddsOfAll(ExactPair):
         confidence_level: float,
     ) -> ExactRow:
         """p-values of single directions, one-sided limits, and the two-sided interval."""
-        least = (self._least_with(fair[0]), self._least_with(fair[1]))
         largest = (self._largest_with(fair[0]), self._largest_with(fair[1]))
-        by_least = super().row(contrast, least, bound_level, confidence_level)
-        by_largest = super().row(contrast, largest, bound_level, confidence_level)
+        by_least, by_largest = exact_rows(
+            [
+                self.asked_of_row(contrast, fair, bound_level, confidence_level),
+                super().asked_of_row(contrast, largest, bound_level, confidence_level),
+            ]
+        )
         below = by_least.evidence
         above = by_largest.evidence
         evidence = ExactEvidence(

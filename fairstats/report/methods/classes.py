@@ -22,7 +22,7 @@ from fairstats.methods.rates.classes.strata import (
     ClassStratifiedRatioResult,
     has_strata_of_classes,
 )
-from fairstats.methods.rates.setup import RateArguments, make_settings
+from fairstats.methods.rates.setup import POOLED, RateArguments, make_settings
 from fairstats.methods.rates.strata.design import SCORE
 from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report import questions
@@ -94,7 +94,7 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
         confidence_level=audited.confidence_level,
         simultaneous=audited.simultaneous,
         adjust=audited.adjust,
-        comparisons=audited._comparisons_among("all", *(() if is_gap else ("rest",))),
+        comparisons=audited._comparisons_among("all", *(() if is_gap else POOLED)),
     )
     settings = make_settings(metric.contrast, arguments, rest=not is_gap)
     strata = inputs.strata

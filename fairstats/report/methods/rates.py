@@ -29,7 +29,6 @@ from fairstats.methods.rates.inferred.result import (
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
-from fairstats.methods.rates.overall import has_overall
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -182,9 +181,7 @@ def _comparisons_of(metric: Metric, audited: AuditSettings) -> str:
     """Comparisons that were asked for, or those with the reference where the metric has no others."""
     if "scores" in metric.needs or metric.contrast == "gap":
         return audited._comparisons_among("all")
-    if has_overall(metric):
-        return audited.comparisons
-    return audited._comparisons_among("all", "rest")
+    return audited.comparisons
 
 
 # ---------------------------------------------------------------- parts, and what could have been
