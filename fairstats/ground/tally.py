@@ -418,10 +418,15 @@ class Tally:
         raise _lacking_part_error(self, "a second prediction", "y_pred_b=")
 
     def strata(self) -> StratumCounts:
-        """Cells of every group within the strata (of the first prediction, where there are two)."""
-        if not self.stratified or self.cells is None:
+        """Cells of every group within the strata, of several classes all of them.
+
+        Of two predictions those of the first.
+        """
+        cells: CellCounts | None = self.cells if self.classes is None else self.classes
+        if not self.stratified or cells is None:
             raise _lacking_part_error(self, "strata", "strata=")
-        cells = self.cells.confusion(0) if isinstance(self.cells, PairedCounts) else self.cells
+        if isinstance(cells, PairedCounts):
+            cells = cells.confusion(0)
         strata, groups, positions = self._places_in_strata()
         return StratumCounts._of_crossings(strata, groups, cells, positions, self.attributes[-1])
 

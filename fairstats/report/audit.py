@@ -191,9 +191,10 @@ def audit(
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
     strata : str, optional
-        Column of a confounder (department, risk class): every ratio and difference of rates, means
-        of `outcome` and errors of `predicted` also within its strata, crude and adjusted side by
-        side, and a sentence at the head where they disagree.
+        Column of a confounder (department, risk class): every ratio and difference of rates, those
+        of each class and cut, means of `outcome` and errors of `predicted`, with `risks` what goes
+        along the scores also within its strata, crude and adjusted side by side, and a sentence at
+        the head where they disagree. With "rest" and "overall" rates and classes have them.
     outcome, predicted : str, optional
         Columns of an outcome that is a number (a wage, a price), beside labels, and of its
         prediction: they add means, and errors of the prediction. Ratios are judged by `threshold`,
@@ -227,7 +228,7 @@ def audit(
         Each group against the reference; all pairs; each group against all other rows together; or
         against all rows, its own among them, with the groups' shares held fixed. What has no such
         comparison (score distributions, areas between curves, amplification, models) is compared
-        with the largest group, and the report says so. The last two without `reference`, `strata`
+        with the largest group, and the report says so. The last two without `reference`
         and bounds for missing values.
     adjust : str, default "holm"
         Adjustment of p-values and verdicts within a metric; "none" judges each comparison by
@@ -404,7 +405,7 @@ def audit(
         risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
-    settings._check_pooled(reference, columns.strata)
+    settings._check_pooled(reference)
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
         frame, _ = read_roles(

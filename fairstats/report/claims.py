@@ -346,11 +346,13 @@ def _title_of_row(name: str, result: Result) -> str:
     metric = find_crude_metric(without_class(name))
     if metric is None:
         return Title(result.title).label
-    if label:
-        return f"{metric.label} ({label})"
     title = metric.label
+    if label:
+        title = f"{title} ({label})"
     if isinstance(result, (StratifiedRatioResult, StratifiedDifferenceResult)):
         return f"{title} within strata"
+    if label:
+        return title
     if isinstance(result, MaximumResult) and len(result.components) > 1:
         return f"{title} (largest gap)"
     return title

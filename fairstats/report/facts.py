@@ -14,7 +14,9 @@ from fairstats.ground.registry import (
     Metric,
     Rate,
     Title,
+    class_of,
     same_question,
+    with_class,
     without_class,
 )
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
@@ -113,7 +115,9 @@ def _registered(metric: str) -> Metric | None:
 
 def crude_name(metric: str) -> str:
     """Name of a metric, of one within strata that of the crude one."""
-    return metric.removesuffix(ENDING)
+    stem = without_class(metric).removesuffix(ENDING)
+    label = class_of(metric)
+    return with_class(stem, label) if label else stem
 
 
 def concern_of_metric(metric: str) -> Concern:

@@ -38,6 +38,7 @@ from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.rates.classes.strata import count_in_strata
 from fairstats.methods.rates.models.work import ModelRows
 from fairstats.methods.rates.setup import POOLED, RateArguments
 from fairstats.methods.rates.subgroups import SubgroupResult
@@ -116,7 +117,7 @@ class AuditSettings:
         """Whether each group is compared with several groups together."""
         return self.comparisons in POOLED
 
-    def _check_pooled(self, reference: Any, strata: Any) -> None:
+    def _check_pooled(self, reference: Any) -> None:
         """Raise where comparisons with pooled groups are asked with what they do not have."""
         if not self.pooled:
             return
@@ -129,7 +130,6 @@ class AuditSettings:
             nothing,
             "leave it out; what has no such comparison takes the largest group",
         )
-        check_that(strata is None, "strata", strata, nothing, 'comparisons="reference"')
         check_that(
             self.simultaneous != "max-z",
             "simultaneous",
@@ -524,7 +524,8 @@ class AuditInput:
     is; `reference`: reference group of this set, or a rule; `features`: features of the rows in
     `outcomes`, numbered from 0; `circumstances`: of the same rows, what may explain a gap;
     `counterfactual_score`, shape (n,): score of the same rows with
-    another value of the one sensitive attribute; `tally`: what is audited where there are no rows;
+    another value of the one sensitive attribute; `tally`: what is audited where there are no rows,
+    `crossed_tally` the same within strata;
     `models`: rows with what several models predict; `mitigation`: what a mitigation was found to
     change for these groups; `strata`: the cells within strata; `moments`: of an outcome that is a
     number, and of the errors of its prediction; `stratum_moments`: these within strata;
@@ -541,6 +542,7 @@ class AuditInput:
     circumstances: pd.DataFrame | None = None
     counterfactual_score: NDArray[np.float64] | None = None
     tally: Tally | None = None
+    crossed_tally: Tally | None = None
     models: ModelRows | None = None
     mitigation: MitigationResult | None = None
     strata: StratumCounts | None = None
@@ -685,12 +687,7 @@ def build_input(
     counts = _count_cells(outcomes, columns)
     strata = None
     if columns.strata is not None:
-        _refuse_strata_of_classes(counts)
-        if outcomes.y_pred is not None:
-            labelled = outcomes
-        else:
-            labelled = replace(outcomes, y_pred=outcomes.y_true)
-        strata = StratumCounts._from_outcomes(labelled, type(counts), columns.strata)
+        strata = _cells_within_strata(outcomes, counts, columns.strata)
     moments = None
     stratum_moments = None
     if outcomes.numbers:
@@ -743,14 +740,13 @@ def with_circumstances(columns: AuditColumns, asked: Any, *, has_rows: bool) -> 
     return replace(columns, circumstances=names)
 
 
-def _refuse_strata_of_classes(counts: CellCounts) -> None:
+def _cells_within_strata(outcomes: Outcomes, counts: CellCounts, attribute: str) -> StratumCounts:
+    """The cells of the audit, of two labels or of several classes, in every stratum."""
     if isinstance(counts, ClassCounts):
-        raise InputError(
-            "strata",
-            got=f"strata of {len(counts.classes)} classes",
-            allowed="strata of two labels",
-            cure="pos_label= asks about one class",
-        )
+        return count_in_strata(outcomes, attribute)
+    if outcomes.y_pred is None:
+        outcomes = replace(outcomes, y_pred=outcomes.y_true)
+    return StratumCounts._from_outcomes(outcomes, type(counts), attribute)
 
 
 def _tally_input(
@@ -772,9 +768,8 @@ def _tally_input(
     else:
         cells = of_set.selection()
     strata = None
-    if counted.stratified:
-        _refuse_strata_of_classes(cells)
     stratum_moments = None
+    within_strata = None
     if counted.stratified:
         within_strata = counted.by(*attributes, counted.attributes[-1])
         strata = within_strata.strata()
@@ -790,6 +785,7 @@ def _tally_input(
         settings=settings,
         reference=reference,
         tally=of_set,
+        crossed_tally=within_strata,
         strata=strata,
         moments=None if of_set.moments is None else of_set.numbers(),
         stratum_moments=stratum_moments,

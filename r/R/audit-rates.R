@@ -154,7 +154,7 @@ compare_row <- function(
     row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- c(0, Inf, 0, Inf)
     return(row)
   }
-  estimated <- if (is.null(everybody)) {
+  estimated <- if (is.null(everybody) || !is.null(everybody$by_delta)) {
     pair_estimate(of, i, j, contrast)
   } else {
     contrast_with_all(everybody, i, contrast)
@@ -255,13 +255,18 @@ metric_rows <- function(cells, pairs, metric, options) {
   everybody <- NULL
   if (options$comparisons == "overall") {
     everybody <- lapply(metric$rates, function(rate) {
-      everybody_of(cells, as_metric(rate, ncol(cells$totals)), options$confidence_level)
+      everybody_of(
+        cells,
+        as_metric(rate, ncol(cells$totals)),
+        options$confidence_level,
+        metric$contrast
+      )
     })
   }
   if (options$comparisons %in% POOLED) {
     cells <- compared_cells(beside_rest(cells))
   }
-  values <- values_of_cells(metric, cells)
+  values <- with_everybody(values_of_cells(metric, cells), everybody)
   contrast <- metric$contrast
   if (contrast == "odds_ratio") {
     if (!all(vapply(values, function(v) length(v$parts) == 1L, NA))) {

@@ -70,7 +70,7 @@
 #'   the audit also `"overall"`: against all rows, its own among them, with the groups' shares held
 #'   fixed. There what has no such comparison (areas, amplification, posteriors; with `"overall"`
 #'   also scores, odds, functions of the cells) is compared with the largest group. The last two
-#'   without `reference`, `strata` and `simultaneous = "max-z"`.
+#'   without `reference` and `simultaneous = "max-z"`.
 #' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at
 #'   once.
 #' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"sidak"`,
@@ -115,6 +115,7 @@
 #'   others, of cuts where the classes have an order (`label_values`, an ordered factor, numbers),
 #'   and
 #'   their mean over classes, in the section `classes`: see `classes` of [fs_disparate_impact()].
+#'   With `strata` each class, and each cut, also within them.
 #'
 #' @seealso [fs_read_report()], [fs_compare()], [fs_disparate_impact()]
 #'
@@ -195,7 +196,7 @@ fs_audit <- function(
     max_bins,
     pooled = TRUE
   )
-  check_pooled_options(options, reference, strata)
+  check_pooled_options(options, reference)
   if (length(y_pred) > 1L && is.character(y_pred) && all(y_pred %in% names(data))) {
     stop_argument(
       "y_pred",
@@ -255,7 +256,7 @@ fs_audit <- function(
       whole
     )
     if (!is.null(several)) {
-      input <- with_classes(input, several, strata)
+      input[names(several)] <- several
     }
     if (!is.null(changed)) {
       changed <- checked_numbers(
@@ -423,7 +424,9 @@ audit_set <- function(input, set, reference, options) {
     within <- bind_rows(Map(
       function(metric, crude) {
         if (can_be_adjusted(metric)) {
-          stratified_rows(input$stratum, input, grouping, pairs, metric, options, crude)
+          options$comparisons <- comparisons_of(metric, asked)
+          of_kind <- pairs_of_kind(options$comparisons)
+          stratified_rows(input$stratum, input, grouping, of_kind, metric, options, crude)
         }
       },
       metrics,
@@ -441,7 +444,9 @@ audit_set <- function(input, set, reference, options) {
     ))
   )
   if (!is.null(input$classes)) {
-    sections <- list(classes = audited_classes(input, grouping, pairs_of_kind, options))
+    of_classes <- audited_classes(input, grouping, pairs_of_kind, options)
+    within <- of_classes$within
+    sections <- list(classes = of_classes$rows)
   }
   if (scored) {
     of_scores <- if (asked == "rest") pairs_of_kind("rest") else pairs
@@ -475,7 +480,10 @@ audit_set <- function(input, set, reference, options) {
   about <- paste(set, collapse = INTERSECTION)
   list(
     rows = cbind(found["section"], sensitive_features = about, found[names(found) != "section"]),
-    within = if (!is.null(within)) cbind(section = "rates", sensitive_features = about, within)
+    within = if (NROW(within)) {
+      within_section <- if (is.null(input$classes)) "rates" else "classes"
+      cbind(section = within_section, sensitive_features = about, within)
+    }
   )
 }
 

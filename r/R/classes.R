@@ -113,9 +113,9 @@ compare_class_rates <- function(metric, arguments) {
   }
   within <- NULL
   make <- function(input, grouping, pairs, options) {
-    check_rest_only(options, arguments$reference, "of several classes")
-    if (options$comparisons == "rest" && find_metric(metric)$contrast == "gap") {
-      stop_argument("comparisons", '"rest"', "signed differences, or ratios")
+    check_pooled_options(options, arguments$reference)
+    if (options$comparisons %in% POOLED && find_metric(metric)$contrast == "gap") {
+      stop_argument("comparisons", options$comparisons, "signed differences, or ratios")
     }
     input <- c(
       input[setdiff(names(input), c("y_true", "y_pred"))],
@@ -313,19 +313,8 @@ several_classes <- function(data, y_true, y_pred, label_values) {
   read_classes(list(data = data, y_true = y_true, y_pred = y_pred), label_values)
 }
 
-with_classes <- function(input, found, strata) {
-  if (!is.null(strata)) {
-    stop_argument(
-      "strata",
-      paste("strata of", length(found$classes), "classes"),
-      "two labels: pos_label names one class"
-    )
-  }
-  input[names(found)] <- found
-  input
-}
-
-# The rows of every metric of classes that the columns allow.
+# The `rows` of every metric of classes that the columns allow, those within strata at their end, and
+# these in full, `within`.
 audited_classes <- function(input, grouping, pairs_of_kind, options) {
   given <- c(labels = !is.null(input$y_true), predictions = !is.null(input$y_pred))
   asked <- c(AUDITED_CLASSES, if (input$ordered) AUDITED_CUTS)
@@ -349,14 +338,18 @@ audited_classes <- function(input, grouping, pairs_of_kind, options) {
       options["method"] <- list(NULL)
     }
     metric <- find_metric(one[1L])
-    has_pooled <- options$comparisons == "rest" && metric$contrast != "gap"
-    if (options$comparisons %in% POOLED && !has_pooled) {
-      options$comparisons <- "reference"
-    }
+    options$comparisons <- comparisons_of(metric, options$comparisons)
     pairs <- pairs_of_kind(options$comparisons)
+    if (one[2L] == "macro" || !can_be_adjusted(metric)) {
+      own$stratum <- NULL
+    }
     rows <- class_rows(metric, own, grouping, pairs, options, one[2L])
     rows$n_differences <- NULL
     rows
   })
-  bind_rows(rows)
+  within <- bind_rows(lapply(rows, attr, "stratified"))
+  list(
+    rows = bind_rows(c(rows, list(within[!names(within) %in% BESIDE_ROWS]))),
+    within = within
+  )
 }

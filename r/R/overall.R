@@ -63,9 +63,14 @@ without_idle_weights <- function(cells, comparisons) {
 # The cells that pairs of groups and pooled ones are compared by.
 compared_cells <- function(cells) if (is.null(cells$scatter)) cells else without_even_weights(cells)
 
+# Whether a comparison with everybody is by the delta method: of functions, and of ratios of means.
+is_by_delta <- function(metric, contrast) {
+  !length(metric$parts) || (contrast == "ratio" && length(metric$parts) > 1L)
+}
+
 # A metric of all rows together: the shares of the groups in the cases of each of its rates, and the
-# value.
-everybody_of <- function(cells, metric, level) {
+# value; of what is by the delta method `values` of every group and, behind them, of everybody.
+everybody_of <- function(cells, metric, level, contrast = "difference") {
   value_of <- function(cells) {
     cell_metric(
       cells$totals,
@@ -76,6 +81,18 @@ everybody_of <- function(cells, metric, level) {
       cells$squares,
       cells$clustered
     )
+  }
+  own <- own_limits(value_of(together(cells)), level)
+  if (is_by_delta(metric, contrast)) {
+    values <- values_beside_all(cells, metric)
+    behind <- nrow(cells$totals) + 1L
+    return(list(
+      by_delta = TRUE,
+      values = values,
+      value = values$rate[behind],
+      rows = values$rows[behind],
+      own = own
+    ))
   }
   one <- value_of(cells)
   shares <- lapply(one$parts, function(part) part$cases / sum(part$cases))
@@ -91,15 +108,93 @@ everybody_of <- function(cells, metric, level) {
     cells = cells,
     rows = sum(one$rows),
     rate = one$rate,
-    own = own_limits(value_of(together(cells)), level)
+    own = own
   )
+}
+
+# The values of metrics, where everybody is by the delta method those with everybody behind the
+# groups.
+with_everybody <- function(values, everybody) {
+  for (place in seq_along(everybody)) {
+    if (!is.null(everybody[[place]]$by_delta)) {
+      values[[place]] <- everybody[[place]]$values
+    }
+  }
+  values
+}
+
+# Values of a function of the cells, or of a mean of rates, of every group, and behind them of
+# everybody beside each. With t and u the cells of the group and of all others, of n and m rows that
+# are held fixed, the cells of everybody are n t/sum(t) + m u/sum(u); limits are about more rows in
+# every cell of both.
+values_beside_all <- function(cells, metric) {
+  count <- nrow(cells$totals)
+  everybody <- pool_groups(cells, rbind(diag(count), matrix(1, count, count)))
+  both <- beside_rest(cells)
+  value_of <- function(totals, table, add = FALSE) {
+    cell_metric(
+      totals,
+      metric,
+      table$rows,
+      table$scatter,
+      table$units,
+      table$squares,
+      table$clustered,
+      add = add
+    )
+  }
+  of_all <- value_of(everybody$totals, everybody)
+  with_more <- function(more) {
+    found <- of_all
+    found$added <- NULL
+    share <- if (is.null(metric$share)) added_share(cells$totals) else metric$share
+    totals <- both$totals + rep(share * more, each = 2L * count)
+    first <- seq_len(count)
+    own <- totals[first, , drop = FALSE]
+    others <- totals[count + first, , drop = FALSE]
+    of_own <- value_of(own, list(rows = own))
+    of_everybody <- value_of(own + others, list(rows = own))
+    influence <- matrix(0, 2L * count, length(totals))
+    for (g in first) {
+      at <- (g - 1L) * ncol(totals) + seq_len(ncol(totals))
+      behind <- (count + g - 1L) * ncol(totals) + seq_len(ncol(totals))
+      slope <- of_everybody$influence[g, at]
+      influence[g, at] <- of_own$influence[g, at]
+      influence[count + g, at] <- slope - sum(slope * own[g, ]) / sum(own[g, ])
+      influence[count + g, behind] <- slope - sum(slope * others[g, ]) / sum(others[g, ])
+    }
+    found$rate <- c(of_own$rate, of_everybody$rate)
+    found$influence <- influence
+    found$covariance <- cell_covariance(influence, totals, both$scatter, both$units)
+    found
+  }
+  values <- with_more(0)
+  if (is.null(cells$scatter)) {
+    of_classes <- ncol(cells$totals) > 4L && is.null(metric$share)
+    values$added <- lapply(c(if (of_classes) 0, 0.5, 1), with_more)
+  }
+  values
 }
 
 # Estimate and standard error of a group against everybody, their shares held fixed.
 contrast_with_all <- function(everybody, i, contrast) {
   rate <- everybody$rate[i]
-  of_group <- if (contrast == "ratio") 1 / everybody$value else 1
-  of_all <- if (contrast == "ratio") -rate / everybody$value^2 else -1
+  estimate <- switch(
+    contrast,
+    ratio = rate / everybody$value,
+    odds_ratio = odds_beside(rate, everybody$value),
+    rate - everybody$value
+  )
+  of_group <- 1
+  of_all <- -1
+  if (contrast == "ratio") {
+    of_group <- 1 / everybody$value
+    of_all <- -rate / everybody$value^2
+  }
+  if (contrast == "odds_ratio") {
+    of_group <- estimate / (rate * (1 - rate))
+    of_all <- -estimate / (everybody$value * (1 - everybody$value))
+  }
   influence <- 0
   count <- length(everybody$parts)
   for (k in seq_len(count)) {
@@ -112,7 +207,7 @@ contrast_with_all <- function(everybody, i, contrast) {
   cells <- everybody$cells
   s <- sqrt(max(0, cell_covariance(influence, cells$totals, cells$scatter, cells$units)))
   list(
-    estimate = if (contrast == "ratio") rate / everybody$value else rate - everybody$value,
+    estimate = estimate,
     std_error = s
   )
 }
@@ -144,30 +239,149 @@ score_of_all <- function(score, scale) {
   )
 }
 
-# Whether a metric has a comparison with everybody.
-has_overall <- function(metric) {
-  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
-  (metric$contrast == "ratio" && all(parts == 1L)) ||
-    (metric$contrast == "difference" && all(parts > 0L))
+# Of exact tests, which compare with all others: the null values of "less" and of "greater" that
+# belong to those with everybody, and limits with everybody. With psi an odds ratio with all others
+# that with everybody is at least psi/(f psi + 1 - f), and at most f + (1 - f) psi.
+exact_scale_of_all <- function(contrast, share) {
+  if (contrast != "odds_ratio") {
+    scale <- scale_of_all(contrast, share)
+    return(list(value = scale$value, least = scale$null, largest = scale$null))
+  }
+  of_ratio <- scale_of_all("ratio", share)
+  within <- function(x) pmin(pmax(x, 1 / LARGEST_RATIO), LARGEST_RATIO)
+  list(
+    value = function(x) c(of_ratio$value(x[1L]), share + (1 - share) * x[2L]),
+    least = function(x) within((x - share) / (1 - share)),
+    largest = function(x) within(of_ratio$null(x))
+  )
+}
+
+# The odds of a rate over those of everybody's.
+odds_beside <- function(rate, all) {
+  if (rate >= 1) {
+    return(if (all < 1) Inf else NaN)
+  }
+  if (all <= 0 || all >= 1) {
+    return(NaN)
+  }
+  rate / (1 - rate) * (1 - all) / all
+}
+
+# The most likely rates of a group, all others and everybody (p) whose odds ratio with everybody is
+# `null`: r = null p/d, d = 1 + p (null - 1), all others (p - f r)/(1 - f).
+likely_beside_all <- function(cells, share, null) {
+  rates_at <- function(p) {
+    r <- null * p / (1 + p * (null - 1))
+    list(r = r, others = pmin(pmax((p - share * r) / (1 - share), 0), 1), p = p)
+  }
+  lowest <- if (null > 1) max(0, (share * null - 1) / (null - 1)) else 0
+  highest <- if (null < 1) min(1, (1 - share) / (1 - null)) else 1
+  slope <- function(p) {
+    at <- rates_at(p)
+    d <- 1 + p * (null - 1)
+    spread <- at$others * (1 - at$others)
+    if (!(spread > 0)) {
+      return(0)
+    }
+    (cells[1L] - cells[2L] * at$r) /
+      (p * (1 - p)) +
+      (cells[3L] - cells[4L] * at$others) * (1 - share * null / d^2) / (1 - share) / spread
+  }
+  times_log <- function(k, x) if (k == 0) 0 * x else k * log(x)
+  points <- lowest + (highest - lowest) * (1 - cos(pi * (1:99) / 100)) / 2
+  at <- rates_at(points)
+  likelihood <- times_log(cells[1L], at$r) +
+    times_log(cells[2L] - cells[1L], (1 - points) / (1 + points * (null - 1))) +
+    times_log(cells[3L], at$others) +
+    times_log(cells[4L] - cells[3L], 1 - at$others)
+  best <- which.max(likelihood)
+  ends <- c(
+    if (best > 1L) points[best - 1L] else lowest + (points[1L] - lowest) * 1e-9,
+    if (best < 99L) points[best + 1L] else highest + (points[99L] - highest) * 1e-9
+  )
+  slopes <- c(slope(ends[1L]), slope(ends[2L]))
+  if (slopes[1L] > 0 && slopes[2L] < 0) {
+    return(rates_at(
+      stats::uniroot(
+        slope,
+        ends,
+        f.lower = slopes[1L],
+        f.upper = slopes[2L],
+        tol = .Machine$double.eps * diff(ends)
+      )$root
+    ))
+  }
+  rates_at(if (slopes[1L] <= 0) ends[1L] else ends[2L])
+}
+
+# The score of an odds ratio with everybody: Pearson's chi-squared of both samples at the most likely
+# rates (Rao 1948), with the factor (N - 1)/N. `scale_of`: of groups in the same clusters, by the
+# slope of all others.
+odds_of_all <- function(cells, share, scale_of) {
+  rate <- cells[1L] / cells[2L]
+  estimate <- odds_beside(rate, share * rate + (1 - share) * cells[3L] / cells[4L])
+  pearson <- function(k, n, r) {
+    spread <- n * r * (1 - r)
+    if (spread > 0) {
+      (k - n * r)^2 / spread
+    } else if (abs(k - n * r) < 1e-9 * max(n, 1)) {
+      0
+    } else {
+      Inf
+    }
+  }
+  z <- function(null) {
+    at <- likely_beside_all(cells, share, null)
+    squared <- pearson(cells[1L], cells[2L], at$r) + pearson(cells[3L], cells[4L], at$others)
+    n <- cells[2L] + cells[4L]
+    spread <- c(at$r * (1 - at$r), at$p * (1 - at$p))
+    slope <- 1
+    if (all(spread > 0) && 1 / spread[1L] > share / spread[2L]) {
+      slope <- (1 - share) / spread[2L] / (1 / spread[1L] - share / spread[2L])
+    }
+    sign(estimate - null) * sqrt(squared * (n - 1) / n) * scale_of(slope)
+  }
+  end <- function(critical, side) {
+    if ((side < 0 && estimate == 0) || (side > 0 && is.infinite(estimate))) {
+      return(estimate)
+    }
+    excess <- function(x) -side * z(exp(x)) - critical
+    inner <- log(min(max(estimate, 1 / LARGEST_RATIO), LARGEST_RATIO))
+    step <- 0.5
+    outer <- inner + side * step
+    while (excess(outer) <= 0) {
+      inner <- outer
+      step <- 2 * step
+      outer <- outer + side * step
+      if (abs(outer) > log(LARGEST_RATIO)) {
+        return(if (side < 0) 0 else Inf)
+      }
+    }
+    if (excess(inner) >= 0) {
+      return(exp(inner))
+    }
+    exp(stats::uniroot(excess, sort(c(inner, outer)), tol = 1e-12)$root)
+  }
+  list(
+    estimate = estimate,
+    end = end,
+    ends = function(critical) c(end(critical, -1), end(critical, 1)),
+    z = z
+  )
 }
 
 # The comparisons that are asked for where a metric has them, else those with the reference.
 comparisons_of <- function(metric, asked) {
-  lacks <- (asked %in% POOLED && metric$contrast == "gap") ||
-    (asked == "overall" && !has_overall(metric))
-  if (lacks) "reference" else asked
+  if (asked %in% POOLED && metric$contrast == "gap") "reference" else asked
 }
 
 # What comparisons with pooled groups go with, whatever the metric.
-check_pooled_options <- function(options, reference, strata) {
+check_pooled_options <- function(options, reference) {
   if (!(options$comparisons %in% POOLED)) {
     return(invisible())
   }
   if (!is.null(reference)) {
     stop_argument("reference", listed(reference), "NULL: each group is compared with pooled rows")
-  }
-  if (!is.null(strata)) {
-    stop_argument("strata", "a column", "NULL: each group is compared with pooled rows")
   }
   if (options$simultaneous == "max-z") {
     stop_argument("simultaneous", '"max-z"', '"none" or "bonferroni": groups overlap')
@@ -182,24 +396,17 @@ check_rest_only <- function(options, reference, what) {
   if (options$comparisons == "overall") {
     stop_argument("comparisons", paste('"overall"', what), '"rest": each group against all others')
   }
-  check_pooled_options(options, reference, NULL)
+  check_pooled_options(options, reference)
 }
 
 # What comparisons of a metric with pooled groups go with.
 check_pooled <- function(options, reference, metric) {
-  check_pooled_options(options, reference, NULL)
+  check_pooled_options(options, reference)
   if (!(options$comparisons %in% POOLED)) {
     return(invisible())
   }
   if (metric$contrast == "gap") {
     stop_argument("comparisons", options$comparisons, "signed differences, or ratios")
-  }
-  if (options$comparisons == "overall" && !has_overall(metric)) {
-    stop_argument(
-      "comparisons",
-      '"overall"',
-      "ratios and differences of rates, and differences of their means"
-    )
   }
 }
 

@@ -395,7 +395,7 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
   }
   variance <- diag(metric$covariance)
   if (method == "fieller") {
-    return(fieller_method(metric$rate[c(i, j)], variance[c(i, j)]))
+    return(fieller_method(metric$rate[c(i, j)], variance[c(i, j)], metric$covariance[i, j]))
   }
   pair <- pair_estimate(metric, i, j, contrast)
   estimate <- pair$estimate
@@ -423,9 +423,12 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
     corrected <- !grepl("^(koopman|mee)", method)
     score_method(t[1L], t[2L], t[3L], t[4L], contrast, corrected, continuity)
   })
-  of_all <- function(scores) {
+  of_all <- function(scores, scale_of = function(slope) 1) {
     if (is.null(shares)) {
       return(scores)
+    }
+    if (contrast == "odds_ratio") {
+      return(list(odds_of_all(effective_table(metric$parts[[1L]], i, j), shares, scale_of)))
     }
     Map(function(score, share) score_of_all(score, scale_of_all(contrast, share)), scores, shares)
   }
@@ -449,12 +452,15 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
       1
     )
   }
-  mover_method(of_all(lapply(scores, function(score) {
-    scale_at <- function(null) scale_of(slope_of(null))
-    end <- function(critical, side) end_of_shared(score, critical, side, contrast, scale_at)
-    z <- function(null) scale_at(null) * score$z(null)
-    list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
-  })))
+  mover_method(of_all(
+    lapply(scores, function(score) {
+      scale_at <- function(null) scale_of(slope_of(null))
+      end <- function(critical, side) end_of_shared(score, critical, side, contrast, scale_at)
+      z <- function(null) scale_at(null) * score$z(null)
+      list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
+    }),
+    scale_of
+  ))
 }
 
 # Of groups in the same clusters the standard error of r - slope * r0 as of independent rates over its
@@ -521,13 +527,13 @@ is_corrected_mean <- function(metric, i, j) {
   ))
 }
 
-# All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954,
-# J. R. Stat. Soc. B 16, 175-185).
-fieller_method <- function(rate, variance) {
+# All ratios t >= 0 of values a, b with |a - tb| <= c sqrt(v1 - 2 t v10 + t^2 v0) (Fieller 1954, J. R.
+# Stat. Soc. B 16, 175-185), v10 their covariance.
+fieller_method <- function(rate, variance, covariance = 0) {
   ends <- function(critical) {
     square <- rate[2L]^2 - critical^2 * variance[2L]
     last <- rate[1L]^2 - critical^2 * variance[1L]
-    middle <- prod(rate)
+    middle <- prod(rate) - critical^2 * covariance
     root <- sqrt(max(middle^2 - square * last, 0))
     c(
       if (last > 0) last / (middle + root) else 0,
@@ -535,7 +541,8 @@ fieller_method <- function(rate, variance) {
     )
   }
   list(ends = ends, z = function(null) {
-    (rate[1L] - null * rate[2L]) / sqrt(variance[1L] + null^2 * variance[2L])
+    spread <- variance[1L] - 2 * null * covariance + null^2 * variance[2L]
+    (rate[1L] - null * rate[2L]) / sqrt(spread)
   })
 }
 
@@ -642,10 +649,10 @@ planned_pair <- function(
     pair[c("estimate", "std_error")]
   )
   shares <- NULL
-  scale <- list(value = identity, null = identity)
-  if (!is.null(everybody)) {
+  scale <- list(value = identity, least = identity, largest = identity)
+  if (!is.null(everybody) && is.null(everybody$by_delta)) {
     shares <- vapply(everybody$shares, `[`, 0, i)
-    scale <- scale_of_all(contrast, shares[1L])
+    scale <- exact_scale_of_all(contrast, shares[1L])
     out$rate_reference <- everybody$value
     out[c("estimate", "std_error")] <- contrast_with_all(everybody, i, contrast)
   }
@@ -682,19 +689,20 @@ planned_pair <- function(
   searches <- NULL
   if (exact) {
     cells <- effective_table(metric$parts[[1L]], i, j)
-    # of exact tests, which compare with all others
-    fair_of_others <- scale$null(fair)
+    # of exact tests, which compare with all others: the null values of "less", and of "greater"
+    nulls <- list(less = scale$least(fair), greater = scale$largest(fair))
     # a critical value is a level: that of both sides, or of one
     both_sides <- function(value, near = NULL) {
       interval_searches(cells, contrast, 2 * stats::pt(-value, df), near)
     }
     one_side <- function(value, near = NULL) {
-      one_sided_searches(cells, contrast, fair_of_others[1L], stats::pt(-value, df), near)
+      anchors <- list(less = nulls$less[1L], greater = nulls$greater[1L])
+      one_sided_searches(cells, contrast, anchors, stats::pt(-value, df), near)
     }
     searches <- c(
       both_sides(critical$two_sided$value),
       if (one_sided) one_side(critical$one_sided$value),
-      evidence_searches(cells, contrast, fair_of_others, shows),
+      evidence_searches(cells, contrast, nulls, shows),
       if (fair[1L] == fair[2L]) interval_searches(cells, contrast, 1 - level)
     )
   }
@@ -711,7 +719,7 @@ planned_pair <- function(
       out[paste0("side_", ends)] <- ends_at(critical$one_sided, one_side)
     }
     if (exact) {
-      shows <- exact_evidence(cells, contrast, fair_of_others, shows)
+      shows <- exact_evidence(cells, contrast, nulls, shows)
       limits <- scale$value(shows$limits)
     } else {
       limits <- by$ends(shows$critical)
@@ -727,7 +735,7 @@ planned_pair <- function(
     out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
     out[sides] <- beside_equality(shows, out$p_row, fair)[sides]
     if (exact && fair[1L] == fair[2L]) {
-      limits <- exact_limits(interval_searches(cells, contrast, 1 - level))
+      limits <- scale$value(exact_limits(interval_searches(cells, contrast, 1 - level)))
     }
     limits <- reach_fair_range(limits, out$p_row, fair, 1 - level)
     out[c("bound_low", "bound_high")] <- as.list(limits)
@@ -783,8 +791,9 @@ crosscheck_comparisons <- function(
   )
   everybody <- NULL
   if (comparisons == "overall") {
+    of_groups <- first_groups(cells)
     everybody <- lapply(metrics, function(m) {
-      everybody_of(first_groups(cells), as_metric(m, ncol(totals)), level)
+      everybody_of(of_groups, as_metric(m, ncol(totals)), level, contrast)
     })
   }
   if (comparisons %in% POOLED) {
@@ -801,6 +810,7 @@ crosscheck_comparisons <- function(
       clustered
     )
   })
+  found <- with_everybody(found, everybody)
   critical <- critical_values(
     found,
     cells,

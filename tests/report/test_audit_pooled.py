@@ -112,7 +112,6 @@ def test_r_computes_the_same(kind_and_report: Any) -> None:
     [
         ({"reference": "a"}, "reference"),
         ({"simultaneous": "max-z"}, "simultaneous"),
-        ({"strata": "y"}, "strata"),
     ],
 )
 def test_what_has_no_meaning_is_refused_by_name(options: Any, argument: str) -> None:

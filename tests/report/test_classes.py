@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
+from fairstats.ground.rsession import call
 from fairstats.report.report import AuditReport
 from fairstats.results import ClassCounts, ClassMaximumResult
 
@@ -149,7 +150,6 @@ def test_clusters_and_weights(frame: pd.DataFrame) -> None:
     [
         ({"y_pred": "number"}, "pass pos_label="),
         ({"y_true": "binary", "y_pred": "hat"}, "pass pos_label="),
-        ({"y_true": "y", "y_pred": "hat", "strata": "h"}, "pos_label= asks about one class"),
         ({"y_true": "y", "y_pred": "hat", "reference": "highest"}, "by name"),
     ],
 )
@@ -157,6 +157,56 @@ def test_what_is_refused(options: dict[str, Any], words: str, frame: pd.DataFram
     spoiled = frame.assign(number=np.arange(len(frame)), binary=frame["y"] == "high")
     with pytest.raises(fs.InputError, match=words):
         audited(spoiled, sensitive_features="g", **options)
+
+
+def test_each_class_within_strata(frame: pd.DataFrame) -> None:
+    """As the public functions have it, from rows and from a tally, said at the head."""
+    options = {"label_values": CLASSES, "strata": "h"}
+    report = audited(frame, **COLUMNS, **options, reference="a")
+    table = report.to_frame()
+    wanted = fs.conditional_accuracy(
+        frame["y"],
+        frame["hat"],
+        sensitive_features=frame["g"],
+        classes="ordered",
+        label_values=CLASSES,
+        strata=frame["h"],
+        reference="a",
+    ).stratified.to_frame()
+    found = table[table["metric"].isin(wanted["metric"])]
+    for column in ("metric", "class", "estimate", "ci_low", "pvalue", "verdict", "crude"):
+        assert found[column].tolist() == wanted[column].tolist(), column
+    assert "Within strata, where like is compared with like: ratio" in " ".join(str(report).split())
+    assert "Disparate impact within strata, high" in report.summary(full=True)
+    counted = fs.tally(frame, **COLUMNS, **options, classes=True)
+    of_tally = audited(fs.Tally.from_json(counted.to_json()), reference="a")
+    pd.testing.assert_frame_equal(of_tally.to_frame(), table)
+    asked = fs.group_metric(
+        metric="conditional_accuracy_1", counts=counted, classes="ordered", reference="a"
+    )
+    pd.testing.assert_frame_equal(asked.stratified.to_frame(), wanted)
+    rest = audited(frame, **COLUMNS, **options, comparisons="rest").to_frame()
+    of_rest = rest[rest["metric"] == "disparate_impact_stratified[high]"]
+    assert of_rest["reference"].tolist() == ["all but a", "all but b", "all but c"]
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("comparisons", ["reference", "rest"])
+def test_classes_within_strata_in_r(comparisons: str, frame: pd.DataFrame) -> None:
+    """R's audit, which counts and computes by itself."""
+    few = frame.head(500)
+    options = {"label_values": CLASSES, "strata": "h", "comparisons": comparisons}
+    # of one column R's audit takes a tenth of the time
+    columns = {"y_pred": "hat", "sensitive_features": "g"}
+    table = audited(few, **columns, **options).to_frame()
+    within = table[table["metric"].str.contains("_stratified")]
+    data = {name: column.tolist() for name, column in few.items()}
+    theirs = pd.DataFrame(dict(call("fs_audit", data, **columns, **options)))
+    both = within.merge(theirs, on=["metric", "group", "reference"], suffixes=("", "_r"))
+    assert len(both) == len(within) >= 10
+    for name in ("estimate", "ci_low", "ci_high", "pvalue", "pvalue_audit", "crude"):
+        np.testing.assert_allclose(both[name], both[f"{name}_r"], rtol=1e-6, err_msg=name)
+    assert both["verdict"].tolist() == both["verdict_r"].tolist()
 
 
 @pytest.mark.r

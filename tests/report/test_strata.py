@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import fairstats as fs
 from fairstats.cli.app import app
+from fairstats.ground.rsession import call
 from fairstats.report.contents import headline
 from fairstats.report.report import AuditReport
 
@@ -190,3 +191,89 @@ def test_command_line(berkeley: pd.DataFrame, tmp_path: Path) -> None:
     )
     assert run.exit_code == 0, run.output
     assert "Strata change the answer for 2 of 2" in " ".join(run.output.replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def risks() -> pd.DataFrame:
+    """Scores and labels whose law depends on the branch, as the share of the groups does."""
+    rng = np.random.default_rng(35)
+    n = 600
+    branch = rng.choice(["x", "y"], n)
+    group = np.where(rng.random(n) < np.where(branch == "x", 0.3, 0.6), "a", "b")
+    score = np.clip(rng.beta(np.where(branch == "x", 2, 3), 3), 0.02, 0.98).round(1)
+    label = (rng.random(n) < score).astype(int)
+    return pd.DataFrame(
+        {
+            "g": group,
+            "s": branch,
+            "score": score,
+            "y": label,
+            "p": (score > 0.4).astype(int),
+            "w": rng.lognormal(0, 0.4, n),
+        }
+    )
+
+
+RISKS = {"y_true": "y", "score": "score", "sensitive_features": "g", "strata": "s"}
+
+
+@pytest.mark.parametrize("weights", [{}, {"sample_weight": "w"}])
+def test_risks_within_strata_are_those_of_the_public_function(
+    risks: pd.DataFrame, weights: dict[str, str], tmp_path: Path
+) -> None:
+    report = fs.audit(risks, **RISKS, **weights, risks=True, rng=1)
+    table = report.to_frame()
+    columns = {name: risks[column] for name, column in weights.items()}
+    for metric, name in (("net_benefit", "net_benefit"), ("tpr", "tpr_difference_by_cutoff")):
+        wanted = fs.scores(
+            risks["y"],
+            risks["score"],
+            sensitive_features=risks["g"],
+            metric=metric,
+            strata=risks["s"],
+            margin=0.1,
+            **columns,
+        ).stratified.to_frame()
+        found = table[table["metric"] == f"{name}_stratified"]
+        for column in ("cutoff", "estimate", "ci_low", "pvalue_adjusted", "verdict", "crude"):
+            np.testing.assert_array_equal(found[column], wanted[column], err_msg=column)
+    page = tmp_path / "report.html"
+    report.to_html(page)
+    assert "Along cut-offs within strata" in page.read_text(encoding="utf-8")
+    if weights:
+        return
+    counted = fs.tally(risks, **RISKS)
+    of_tally = fs.audit(fs.Tally.from_json(counted.to_json(exact=True)), risks=True, rng=1)
+    pd.testing.assert_frame_equal(of_tally.to_frame(), table)
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("comparisons", ["rest", "overall"])
+def test_strata_beside_the_rest_and_everybody(
+    risks: pd.DataFrame, comparisons: str, tmp_path: Path
+) -> None:
+    """The public function, R's audit and the command line say the same."""
+    few = risks.head(250)
+    columns = {"y_true": "y", "y_pred": "p", "sensitive_features": "g", "strata": "s"}
+    report = fs.audit(few, **columns, comparisons=comparisons, rng=1)
+    table = report.to_frame()
+    within = table[table["metric"].str.endswith("_stratified")]
+    wanted = fs.disparate_impact(
+        few["p"], sensitive_features=few["g"], strata=few["s"], comparisons=comparisons
+    ).stratified.to_frame()
+    found = within[within["metric"] == RATIO]
+    for column in ("reference", "estimate", "ci_low", "pvalue", "verdict"):
+        assert found[column].tolist() == wanted[column].tolist()
+    data = {name: column.tolist() for name, column in few.items()}
+    theirs = pd.DataFrame(dict(call("fs_audit", data, **columns, comparisons=comparisons, draws=0)))
+    both = within.merge(theirs, on=["metric", "group", "reference"], suffixes=("", "_r"))
+    assert len(both) == len(within) == 2 * 14
+    for name in ("estimate", "ci_low", "ci_high", "pvalue", "pvalue_audit", "crude"):
+        np.testing.assert_allclose(both[name], both[f"{name}_r"], rtol=1e-6, err_msg=name)
+    rows = tmp_path / "rows.csv"
+    few.to_csv(rows, index=False)
+    out = tmp_path / "report.json"
+    asked = f"audit {rows} --y-true y --y-pred p --group g --strata s --comparisons {comparisons}"
+    done = CliRunner().invoke(app, [*asked.split(), "--json", str(out)])
+    assert done.exit_code in (0, 1), done.output
+    pd.testing.assert_frame_equal(AuditReport.from_json(out).to_frame(), table)

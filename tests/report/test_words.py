@@ -61,6 +61,8 @@ AUDITS: dict[str, dict[str, Any]] = {
         for m in ("log", "koopman", "delta")
     },
     "risks": {"y_true": "y", "score": "s", "risks": True},
+    "risks within strata": {"y_true": "y", "score": "s", "risks": True, "strata": "k"},
+    "classes within strata": {"y_pred": "l", "strata": "u"},
     "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},
 }
 

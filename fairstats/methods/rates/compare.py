@@ -5,8 +5,9 @@ Intervals, bounds, tests and verdicts of any metric of the registry.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,7 +18,7 @@ from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
 from fairstats.ground.progress import each_of
-from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
+from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence, with_fields
@@ -43,9 +44,16 @@ from fairstats.methods.rates.extremes import (
     extreme_of_rates,
 )
 from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
-from fairstats.methods.rates.limits import KnownLimits
+from fairstats.methods.rates.limits import KnownLimits, OddsOfAll
 from fairstats.methods.rates.maxima import MaximumResult, covariance_of_rates, largest_gap
-from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
+from fairstats.methods.rates.overall import (
+    Everybody,
+    EverybodyByDelta,
+    ExactOddsOfAll,
+    ExactPairOfAll,
+    estimate_beside_all,
+    is_by_delta,
+)
 from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.pair import Chosen, Refused, limits_of_pairs, pair_method
 from fairstats.methods.rates.result import (
@@ -156,24 +164,16 @@ def compare_metric(
         chosen_by_data = reference == "highest" and reference not in table.groups
         found = largest_gap(table, metric, settings, chosen_by_data=chosen_by_data)
         return warned(found, metric.name)
-    if settings.comparisons == "overall":
-        check_overall(metric)
-    everybody: list[Everybody] = []
-    if settings.comparisons == "overall":
-        for rate_name in metric.rates:
-            everybody.append(Everybody.of(table, RATES[rate_name], settings.confidence_level))
-    if settings.comparisons in POOLED:
-        table = beside_rest(table)
-    compared_table = table.without_even_weights()
-    estimates = [estimate_rate(compared_table, RATES[rate_name]) for rate_name in metric.rates]
+    rates = [RATES[rate_name] for rate_name in metric.rates]
+    pooled = pool_estimates(table, rates, metric.contrast, settings)
     result = compare_estimates(
         metric,
-        table,
-        estimates,
+        pooled.table,
+        pooled.estimates,
         settings,
         reference,
         rng,
-        everybody=everybody,
+        everybody=pooled.everybody,
         whole_clusters=whole_clusters,
     )
     if strata is None:
@@ -181,6 +181,61 @@ def compare_metric(
     with_strata: _Compared = adjusted(result, metric, strata)
     warned(with_strata.stratified, metric.name)
     return with_strata
+
+
+@dataclass(frozen=True, eq=False)
+class PooledEstimates:
+    """What a comparison is of: the table, with pooled groups below it where these are compared.
+
+    `estimates`: of every rate; `everybody`: of each rate, where groups are compared with all rows.
+    """
+
+    table: CellCounts
+    estimates: list[RateEstimates]
+    everybody: list[Everybody | EverybodyByDelta]
+
+
+def estimate_of(rate: Rate, table: CellCounts) -> RateEstimates:
+    """A rate of every group of a table."""
+    return estimate_rate(table, rate)
+
+
+def pool_estimates(
+    table: CellCounts,
+    rates: Sequence[Rate],
+    contrast: str,
+    settings: Inference,
+    estimate: Callable[[Rate, CellCounts], RateEstimates] = estimate_of,
+    function: Callable[..., Any] | None = None,
+) -> PooledEstimates:
+    """The rates of a table as the comparisons of these settings need them.
+
+    `estimate`: of a rate and a table; `function`: of the user, in place of a formula.
+    """
+    compared_table = table
+    if settings.comparisons in POOLED:
+        compared_table = beside_rest(table)
+    without_weights = compared_table.without_even_weights()
+    estimates = []
+    everybody: list[Everybody | EverybodyByDelta] = []
+    for rate in rates:
+        if settings.comparisons != "overall":
+            estimates.append(estimate(rate, without_weights))
+        elif function is not None or is_by_delta(rate, contrast):
+            by_delta = estimate_beside_all(table, rate, function)
+            estimates.append(by_delta)
+            everybody.append(
+                EverybodyByDelta.of(
+                    table,
+                    by_delta,
+                    functools.partial(estimate, rate),
+                    settings.confidence_level,
+                )
+            )
+        else:
+            estimates.append(estimate(rate, without_weights))
+            everybody.append(Everybody.of(table, rate, settings.confidence_level))
+    return PooledEstimates(table=compared_table, estimates=estimates, everybody=everybody)
 
 
 def compare_estimates(
@@ -191,7 +246,7 @@ def compare_estimates(
     reference: Hashable | None,
     rng: SeedOrGenerator = None,
     *,
-    everybody: Sequence[Everybody] = (),
+    everybody: Sequence[Everybody | EverybodyByDelta] = (),
     whole_clusters: bool = False,
 ) -> _Compared:
     """Compare estimated rates, those of one metric in one family.
@@ -407,7 +462,7 @@ class _FamilyOptions:
         estimates: RateEstimates,
         pairs: Sequence[tuple[int, int]],
         metric: str,
-        everybody: Everybody | None = None,
+        everybody: Everybody | EverybodyByDelta | None = None,
     ) -> list[tuple[RateComparison, Evidence]]:
         """All pairs, each with the evidence of its verdict.
 
@@ -436,7 +491,7 @@ class _FamilyOptions:
         estimates: RateEstimates,
         pair: tuple[int, int],
         metric: str,
-        everybody: Everybody | None = None,
+        everybody: Everybody | EverybodyByDelta | None = None,
     ) -> _Plan | tuple[RateComparison, Evidence]:
         """How one pair will be compared, or what is said of it without a comparison."""
         i, j = pair
@@ -511,7 +566,12 @@ class _FamilyOptions:
             exact_tests = None
         if exact_tests is not None and everybody is not None:
             (share,) = everybody.shares_of(i)
-            exact_tests = ExactPairOfAll(*exact_tests.table, share=share)
+            if isinstance(chosen_method.how, OddsOfAll):
+                exact_tests = ExactOddsOfAll(
+                    *exact_tests.table, score=chosen_method.how, share=share
+                )
+            else:
+                exact_tests = ExactPairOfAll(*exact_tests.table, share=share)
         return _Plan(
             comparison=empty_comparison,
             estimate=estimate,

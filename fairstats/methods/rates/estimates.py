@@ -93,6 +93,12 @@ class RateEstimates:
             return self.joint
         return np.diag(self.joint)
 
+    def covariance_of(self, i: int, j: int) -> float:
+        """Of two rates, 0 of independent groups."""
+        if self.joint.ndim == 2:
+            return float(self.joint[i, j])
+        return 0.0
+
     def uneven(self, i: int, j: int) -> bool:
         """Whether a comparison of two groups has to do with clusters or unequal weights."""
         return self.weighted and (
@@ -499,15 +505,19 @@ def with_added_rows(counts: CellCounts, added_rows: float) -> CellCounts:
     return replace(counts, totals=counts.totals + share * added_rows)
 
 
+def rows_added(counts: CellCounts) -> tuple[float, ...]:
+    """Rows more that limits are about, of two classes or of more."""
+    return ADDED if len(counts.cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
+
+
 def _with_added_rows(
     counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]
 ) -> tuple[RateEstimates, ...]:
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
-    rows_of_cells = ADDED if len(counts.cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
     result = []
-    for added_rows in rows_of_cells:
+    for added_rows in rows_added(counts):
         result.append(estimate(with_added_rows(counts, added_rows)))
     return tuple(result)
 
@@ -554,20 +564,41 @@ def estimate_smooth(
     """
 
     def values(totals: Floats) -> Floats:
-        try:
-            return np.asarray(function(*totals.reshape(counts.totals.shape).T), dtype=np.float64)
-        except (TypeError, ValueError) as problem:
-            received = f"a function that fails ({problem})"
-            allowed = "a function of tp, fp, fn, tn to one array"
-            suggestion = "lambda tp, fp, fn, tn: tp / (tp + fn)"
-            raise InputError("metric", got=received, allowed=allowed, cure=suggestion) from problem
+        return values_of_cells(function, totals.reshape(counts.totals.shape))
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group_values = values(counts.totals.ravel())
-    if group_values.shape != (len(counts.groups),):
-        received = (
-            f"a function that returns shape {group_values.shape} for {len(counts.groups)} groups"
+    group_values, covariance = values_by_delta(values, counts)
+    if add:
+        added_estimates = _with_added_rows(
+            counts, lambda larger_counts: estimate_smooth(larger_counts, rate, function, add=False)
         )
+    else:
+        added_estimates = ()
+    estimates = RateEstimates.of(
+        counts,
+        rate,
+        successes=np.full(group_values.size, np.nan),
+        cases=counts.totals.sum(axis=1),
+        rows=counts.group_sizes,
+        rate=group_values,
+        joint=covariance,
+        smooth=True,
+        added=added_estimates,
+    )
+    return with_usable_cases(estimates)
+
+
+def values_of_cells(function: Callable[..., Any], cells: Floats) -> Floats:
+    """A function of the cells of every group, shape (G, c)."""
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.asarray(function(*cells.T), dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        received = f"a function that fails ({problem})"
+        allowed = "a function of tp, fp, fn, tn to one array"
+        suggestion = "lambda tp, fp, fn, tn: tp / (tp + fn)"
+        raise InputError("metric", got=received, allowed=allowed, cure=suggestion) from problem
+    if values.shape != (len(cells),):
+        received = f"a function that returns shape {values.shape} for {len(cells)} groups"
         allowed = "one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)"
         raise InputError(
             "metric",
@@ -575,35 +606,39 @@ def estimate_smooth(
             allowed=allowed,
             cure="write it with NumPy functions",
         )
-    is_known = np.isfinite(group_values)
+    return values
+
+
+def values_by_delta(
+    values: Callable[[Floats], Floats], counts: CellCounts
+) -> tuple[Floats, Floats]:
+    """Values of a function of all cells, and their covariance; NaN of what is not known."""
+    totals = counts.totals.ravel()
+    at_totals = values(totals)
+    is_known = np.isfinite(at_totals)
     covariance = np.full((is_known.size, is_known.size), np.nan)
     if is_known.any():
         with np.errstate(divide="ignore", invalid="ignore"):
             covariance[np.ix_(is_known, is_known)] = delta_covariance(
-                lambda totals: values(totals)[is_known], counts.totals.ravel(), counts.covariance()
+                lambda near: values(near)[is_known], totals, counts.covariance()
             )
-    if add:
-        added_estimates = _with_added_rows(
-            counts, lambda larger_counts: estimate_smooth(larger_counts, rate, function, add=False)
-        )
-    else:
-        added_estimates = ()
-    # a group without an error varies with half a row more
-    variance = (added_estimates[-1].covariance if added_estimates else covariance).diagonal()
+    return at_totals, covariance
+
+
+def with_usable_cases(estimates: RateEstimates) -> RateEstimates:
+    """The estimates without cases of those groups whose value is not known, or does not vary.
+
+    A group without an error varies with half a row more.
+    """
+    variance = estimates.variance
+    if estimates.added:
+        variance = estimates.added[-1].variance
     is_usable = (
-        is_known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(group_values**2, 1e-24))
+        np.isfinite(estimates.rate)
+        & np.isfinite(variance)
+        & (variance > 1e-24 * np.maximum(estimates.rate**2, 1e-24))
     )
-    return RateEstimates.of(
-        counts,
-        rate,
-        successes=np.full(is_known.size, np.nan),
-        cases=np.where(is_usable, counts.totals.sum(axis=1), 0.0),
-        rows=counts.group_sizes,
-        rate=group_values,
-        joint=covariance,
-        smooth=True,
-        added=added_estimates,
-    )
+    return replace(estimates, cases=np.where(is_usable, estimates.cases, 0.0))
 
 
 def delta_covariance(

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.numerics.rates import score, score_limits
+from fairstats.numerics.rates import odds_of_all, score, score_limits
 from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
@@ -111,25 +111,26 @@ class LogRatio(LimitsByCriticalValue):
 
 @dataclass(frozen=True)
 class Fieller(LimitsByCriticalValue):
-    """All θ ≥ 0 with |a − θb| ≤ z·√(v₁ + θ²v₀).
+    """All θ ≥ 0 with |a − θb| ≤ z·√(v₁ − 2θc + θ²v₀).
 
-    A ratio of independent values a, b > 0 (Fieller 1954).
+    A ratio of values a, b > 0 (Fieller 1954) with the covariance c, 0 of independent ones.
 
     Of a reference that may be zero (b ≤ z·√v₀) there is no upper end.
     """
 
     values: tuple[float, float]
     variances: tuple[float, float]
+    covariance: float = 0.0
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value."""
         a, b = self.values
         v, w = (critical**2 * variance for variance in self.variances)
-        # roots of (b² − w)θ² − 2abθ + (a² − v), of which the discriminant is never negative where
-        # b² > w
+        # roots of (b² − w)θ² − 2(ab − c)θ + (a² − v), of which the discriminant is never negative
+        # where b² > w
         square = b**2 - w
         last = a**2 - v
-        middle = a * b
+        middle = a * b - critical**2 * self.covariance
         square_root = math.sqrt(max(middle**2 - square * last, 0.0))
         if last > 0:
             lower_limit = last / (middle + square_root)
@@ -138,10 +139,10 @@ class Fieller(LimitsByCriticalValue):
         return lower_limit, (middle + square_root) / square if square > 0 else math.inf
 
     def statistic(self, null: float) -> float:
-        """(a − θb)/√(v₁ + θ²v₀)."""
+        """(a − θb)/√(v₁ − 2θc + θ²v₀)."""
         a, b = self.values
         v, w = self.variances
-        return (a - null * b) / math.sqrt(v + null**2 * w)
+        return (a - null * b) / math.sqrt(v - 2 * null * self.covariance + null**2 * w)
 
 
 @dataclass(frozen=True)
@@ -341,6 +342,44 @@ class OfAll(LimitsByCriticalValue):
 
 
 @dataclass(frozen=True)
+class OddsOfAll(LimitsByCriticalValue):
+    """The odds of a group over those of everybody, by the score (`numerics/rates/odds_of_all.py`).
+
+    `of_others`: the score of the group against all others; `share`: of the group in all cases.
+    """
+
+    of_others: Score
+    share: float
+
+    @property
+    def estimate(self) -> float:
+        """Of these rates, by effective counts."""
+        k, n, k_others, n_others = self.of_others.table
+        rate_of_all = self.share * k / n + (1 - self.share) * k_others / n_others
+        return odds_of_all.odds_ratio_of_all(k / n, rate_of_all)
+
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value."""
+        return self.limit(critical, -1), self.limit(critical, 1)
+
+    def limit(self, critical: float, side: int) -> float:
+        """The lower (side −1) or the upper end (side 1)."""
+        return odds_of_all.find_limit(self.statistic, self.estimate, critical, side)
+
+    def statistic(self, null: float) -> float:
+        """Score statistic."""
+        table = self.of_others.table
+        z = odds_of_all.odds_of_all_statistic(
+            table, self.share, null, correction=self.of_others.correction
+        )
+        shared = self.of_others.shared
+        if shared is None:
+            return z
+        rates = odds_of_all.likely_rates(table, self.share, null)
+        return z * shared.scale(odds_of_all.slope_of_others(rates, self.share))
+
+
+@dataclass(frozen=True)
 class Mover(LimitsByCriticalValue):
     """Mean of M differences from their own score intervals (MOVER; Zou & Donner 2008).
 
@@ -489,7 +528,9 @@ class BcaDistribution:
 
 #: Each offers a two-sided interval at a confidence level, and the statistic z of H0: θ = null that
 #: it inverts.
-PairMethod: TypeAlias = Wald | LogRatio | Fieller | Widest | Score | OfAll | Mover | BcaDistribution
+PairMethod: TypeAlias = (
+    Wald | LogRatio | Fieller | Widest | Score | OfAll | OddsOfAll | Mover | BcaDistribution
+)
 
 
 def bca_distribution(

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from fairstats.ground import registry
 from fairstats.ground.checks import SeedOrGenerator, check_choice, check_that
+from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
 from fairstats.methods.rates.classes.compare import run_classes
@@ -16,10 +17,11 @@ from fairstats.methods.rates.compare import (
     compare_extremes,
     compare_metric,
     name_with,
+    pool_estimates,
     run,
 )
 from fairstats.methods.rates.disparity import CONDITIONAL_DISPARITY, conditional_disparity
-from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.estimates import RateEstimates, estimate_smooth
 from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
@@ -27,8 +29,12 @@ from fairstats.methods.rates.numbers.bootstrap import (
     name_of_metric,
     takes_rows,
 )
-from fairstats.methods.rates.overall import check_overall
-from fairstats.methods.rates.result import ANYTIME_METHODS, DifferenceResult, RatioResult
+from fairstats.methods.rates.result import (
+    ANYTIME_METHODS,
+    DifferenceResult,
+    Inference,
+    RatioResult,
+)
 from fairstats.methods.rates.strata.compare import can_be_adjusted, check_adjustable
 
 _Compared = TypeVar("_Compared", bound=RatioResult | DifferenceResult | MaximumResult)
@@ -403,15 +409,35 @@ def group_metric(
     if agg in ("min", "mean"):
         return compare_extremes(chosen_metric, count_table, settings, arguments)
     if callable(metric):
-        if settings.comparisons == "overall":
-            check_overall(chosen_metric)
-        if settings.comparisons == "rest":
-            count_table = setup.beside_rest(count_table)
-        estimates = estimate_smooth(count_table, registry.Rate(rate_name, rate_name, ""), metric)
-        return compare_estimates(chosen_metric, count_table, [estimates], settings, reference)
+        return _compare_function(chosen_metric, metric, count_table, settings, reference)
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
+
+
+def _compare_function(
+    metric: registry.Metric,
+    function: Callable[..., Any],
+    table: CellCounts,
+    settings: Inference,
+    reference: Hashable | None,
+) -> Any:
+    """A function of the cells, of the user."""
+    (name,) = metric.rates
+
+    def estimate(rate: registry.Rate, counts: CellCounts) -> RateEstimates:
+        return estimate_smooth(counts, rate, function)
+
+    rates = [registry.Rate(name, name, "")]
+    pooled = pool_estimates(table, rates, metric.contrast, settings, estimate, function)
+    return compare_estimates(
+        metric,
+        pooled.table,
+        pooled.estimates,
+        settings,
+        reference,
+        everybody=pooled.everybody,
+    )
 
 
 def compare_by_name(name: str, arguments: setup.RateArguments) -> _Compared:  # type: ignore[type-var]

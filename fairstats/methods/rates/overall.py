@@ -12,53 +12,176 @@ shares are fixed, their successes vary less than that (Hoeffding 1956), so that 
 conservative; the standard error knows their shares:
 
     Var(r − r_all) = (1 − f)²·v + Σ_h f_h²·v_h   over the other groups h.
+
+An odds ratio θ against all rows is no function of that against all others, ψ, alone
+(`numerics/rates/odds_of_all.py`): its score has the most likely rates with that θ. Where exact tests
+decide, it lies between ψ/(fψ + 1 − f) and f + (1 − f)ψ, so that a lower limit of ψ gives one by the
+first, an upper limit by the second.
+
+A function of the cells has the value of all rows' cells, a ratio of means that of their rates. With
+t the cells of the group, u those of all others and their sizes n and m held fixed, the cells of
+everybody are n·t/Σt + m·u/Σu, and the delta method gives both values with their covariance; the
+limits are about half a row and a whole one more in every cell of both, as without everybody.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
-from fairstats.ground.errors import InputError
-from fairstats.ground.registry import RATES, Metric, Rate
+from fairstats.ground.registry import Rate
 from fairstats.ground.results import Interval
 from fairstats.methods.rates.decision import ExactPair
-from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
-from fairstats.methods.rates.limits import ScaleOfAll
+from fairstats.methods.rates.estimates import (
+    RateEstimates,
+    estimate_rate,
+    joint_covariance,
+    rate_in,
+    rows_added,
+    values_by_delta,
+    values_of_cells,
+    with_added_rows,
+    with_usable_cases,
+)
+from fairstats.methods.rates.limits import OddsOfAll, ScaleOfAll
 from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.result import RateComparison
-from fairstats.numerics.rates.exact import ExactRow, RowAsked
+from fairstats.methods.rates.setup import beside_all, beside_rest
+from fairstats.numerics.rates.exact import ExactEvidence, ExactRow, RowAsked, exact_rows
+from fairstats.numerics.rates.odds_of_all import odds_ratio_of_all
 from fairstats.numerics.rates.score import Contrast
 
 #: What everybody is called as a reference.
 OVERALL = "all"
 
 
-def check_overall(metric: Metric) -> None:
-    """Raise where a metric has no comparison with everybody."""
-    if has_overall(metric):
-        return
-    raise InputError(
-        "comparisons",
-        got=f"'overall' for {metric.name}",
-        allowed="'overall' for ratios and differences of rates, and differences of their means",
-        cure="comparisons='rest': each group against all others",
+def is_by_delta(rate: Rate, contrast: str) -> bool:
+    """Whether a comparison with everybody is by the delta method: of functions, ratios of means."""
+    return rate.interval == "delta" or (contrast == "ratio" and bool(rate.parts))
+
+
+def estimate_beside_all(
+    table: CellCounts, rate: Rate, function: Callable[..., Any] | None = None
+) -> RateEstimates:
+    """Values of every group, and behind them as often that of everybody, with their covariance.
+
+    `rate`: a function of the cells, or a mean of rates; `function`: of the user.
+    """
+    rate = rate_in(table, rate)
+    value = function or _function_of(table, rate)
+    estimates = _beside_all(table, rate, value, added_rows=0.0)
+    if not table.weighted:
+        added = []
+        for added_rows in rows_added(table):
+            added.append(_beside_all(table, rate, value, added_rows=added_rows))
+        estimates = replace(estimates, added=tuple(added))
+    if rate.parts:
+        return estimates
+    return with_usable_cases(estimates)
+
+
+def _function_of(table: CellCounts, rate: Rate) -> Callable[..., Any]:
+    """A function of the cells, or the mean of rates as one."""
+    if not rate.parts:
+        return rate.function_of(table.cells)
+    parts = []
+    for part in rate.parts:
+        successes = [table.cells.index(cell) for cell in part.successes]
+        cases = [table.cells.index(cell) for cell in part.cases]
+        parts.append((successes, cases))
+
+    def mean(*totals: Any) -> Any:
+        value: Any = 0.0
+        for successes, cases in parts:
+            value = value + sum(totals[cell] for cell in successes) / sum(
+                totals[cell] for cell in cases
+            )
+        return value / len(parts)
+
+    return mean
+
+
+def _beside_all(
+    table: CellCounts, rate: Rate, value: Callable[..., Any], *, added_rows: float
+) -> RateEstimates:
+    """The same with so many rows more in every cell of each group, and of all others."""
+    n_groups = len(table.groups)
+    enlarged = with_added_rows(beside_rest(table), added_rows)
+    sizes = enlarged.totals.sum(axis=1)
+
+    def values(totals: Floats) -> Floats:
+        cells = totals.reshape(enlarged.totals.shape)
+        rows = cells.sum(axis=1)
+        held = np.where(rows > 0, sizes / np.where(rows > 0, rows, 1.0), 0.0)
+        parts_of_all = cells * held[:, None]
+        everybody = parts_of_all[:n_groups] + parts_of_all[n_groups:]
+        return values_of_cells(value, np.vstack([cells[:n_groups], everybody]))
+
+    at_totals, covariance = values_by_delta(values, enlarged)
+    together = beside_all(table, OVERALL)
+    parts = tuple(estimate_rate(together, part) for part in rate.parts)
+    cases = together.totals.sum(axis=1)
+    rows = together.group_sizes
+    if parts:
+        cases = np.min([part.cases for part in parts], axis=0)
+        rows = np.sum([part.rows for part in parts], axis=0)
+    return RateEstimates.of(
+        together,
+        rate,
+        successes=np.full(2 * n_groups, np.nan),
+        cases=cases,
+        rows=rows,
+        rate=at_totals,
+        joint=covariance,
+        parts=parts,
+        smooth=not parts,
     )
 
 
-def has_overall(metric: Metric) -> bool:
-    """Whether a metric has a comparison with everybody."""
-    rates = [RATES[name] for name in metric.rates if name in RATES]
-    is_function = len(rates) < len(metric.rates) or any(rate.interval == "delta" for rate in rates)
-    if is_function:
-        return False
-    if metric.contrast == "ratio":
-        return not any(rate.parts for rate in rates)
-    return metric.contrast == "difference"
+@dataclass(frozen=True, eq=False)
+class EverybodyByDelta:
+    """A function of the cells, or a mean of rates, of all rows, beside that of every group.
+
+    `estimates`: of the groups, and of everybody behind them; `own_interval`: of the value of all,
+    as of one group.
+    """
+
+    estimates: RateEstimates
+    own_interval: Interval
+
+    @classmethod
+    def of(
+        cls,
+        table: CellCounts,
+        estimates: RateEstimates,
+        estimate: Callable[[CellCounts], RateEstimates],
+        level: float,
+    ) -> EverybodyByDelta:
+        """With `estimate` as it is of any table."""
+        together = table._with_new_groups((OVERALL,), [0] * len(table.groups))
+        (own_interval,) = own_intervals(estimate(together), level)
+        return cls(estimates=estimates, own_interval=own_interval)
+
+    def shares_of(self, group: int) -> tuple[float, ...]:
+        """None: the cells of everybody hold the group's own."""
+        return ()
+
+    def beside(self, comparison: RateComparison, group: int, contrast: Contrast) -> RateComparison:
+        """The comparison with everybody, with its estimate and standard error."""
+        everybody = len(self.estimates.groups) // 2 + group
+        estimate, std_error = self.estimates.contrast(group, everybody, contrast=contrast)
+        return replace(
+            comparison,
+            value_reference_interval=self.own_interval,
+            estimate=estimate,
+            std_error=std_error,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +236,13 @@ class Everybody:
             slope_of_group = 1 / rate_of_all if rate_of_all > 0 else math.nan
             slope_of_all = -rate * slope_of_group**2
             estimate = rate * slope_of_group
+        elif contrast == "odds_ratio":
+            estimate = odds_ratio_of_all(rate, rate_of_all)
+            spread = rate * (1 - rate)
+            spread_of_all = rate_of_all * (1 - rate_of_all)
+            has_slopes = spread > 0 and spread_of_all > 0
+            slope_of_group = estimate / spread if has_slopes else math.nan
+            slope_of_all = -estimate / spread_of_all if has_slopes else math.nan
         gradient = slope_of_all * self.shares
         gradient[:, group] += slope_of_group
         slopes = gradient.ravel() / n_parts
@@ -196,3 +326,108 @@ class ExactPairOfAll(ExactPair):
         """One-sided limits, each at this level."""
         of_others = super().limits(contrast, level, self._nulls_of_others(contrast, anchors))
         return ScaleOfAll(contrast, self.share).ends(of_others)
+
+
+#: Odds ratios with all others beyond which none is asked for.
+_LARGEST_ODDS = 1e9
+
+
+@dataclass(frozen=True)
+class ExactOddsOfAll(ExactPair):
+    """Exact tests of the odds of a group and of everybody, from those of the group and all others.
+
+    With ψ the odds ratio against all others, θ is at least ψ/(fψ + 1 − f) and at most f + (1 − f)ψ:
+    θ ≤ null says that ψ is at most the inverse of the first there, θ ≥ null that it is at least that
+    of the second. `score`: of the odds ratio against everybody; `share`: f.
+    """
+
+    score: OddsOfAll
+    share: float
+
+    def _largest_with(self, null: float) -> float:
+        """Of ψ where θ is at most the null value."""
+        below = 1 - self.share * null
+        if null * (1 - self.share) >= _LARGEST_ODDS * below:
+            return _LARGEST_ODDS
+        return max(null * (1 - self.share) / below, 1 / _LARGEST_ODDS)
+
+    def _least_with(self, null: float) -> float:
+        """Of ψ where θ is at least the null value."""
+        return min(max((null - self.share) / (1 - self.share), 1 / _LARGEST_ODDS), _LARGEST_ODDS)
+
+    def _ends(self, of_others: tuple[float, float]) -> tuple[float, float]:
+        """Limits of θ from those of ψ."""
+        low, high = of_others
+        return (
+            ScaleOfAll("ratio", self.share).value(low),
+            self.share + (1 - self.share) * high,
+        )
+
+    def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
+        """Standard errors in the fair range, by the score."""
+        low, high = fair
+        return self.score.statistic(low) - self.score.statistic(high)
+
+    def pvalue(self, contrast: Contrast, null: float, alternative: str) -> float:
+        """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
+        if alternative == "less":
+            return super().pvalue(contrast, self._least_with(null), alternative)
+        return super().pvalue(contrast, self._largest_with(null), alternative)
+
+    def row(
+        self,
+        contrast: Contrast,
+        fair: tuple[float, float],
+        bound_level: float,
+        confidence_level: float,
+    ) -> ExactRow:
+        """p-values of single directions, one-sided limits, and the two-sided interval."""
+        largest = (self._largest_with(fair[0]), self._largest_with(fair[1]))
+        by_least, by_largest = exact_rows(
+            [
+                self.asked_of_row(contrast, fair, bound_level, confidence_level),
+                super().asked_of_row(contrast, largest, bound_level, confidence_level),
+            ]
+        )
+        below = by_least.evidence
+        above = by_largest.evidence
+        evidence = ExactEvidence(
+            below=below.below,
+            below_high=below.below_high,
+            above=above.above,
+            above_low=above.above_low,
+            equality=below.equality,
+        )
+        return ExactRow(
+            evidence=evidence,
+            bounds=self._ends((by_largest.bounds[0], by_least.bounds[1])),
+            interval=self._ends(by_least.interval),
+        )
+
+    def asked_of_row(
+        self,
+        contrast: Contrast,
+        fair: tuple[float, float],
+        bound_level: float,
+        confidence_level: float,
+    ) -> RowAsked:
+        """What `row` asks first of the group and all others."""
+        least = (self._least_with(fair[0]), self._least_with(fair[1]))
+        return super().asked_of_row(contrast, least, bound_level, confidence_level)
+
+    def limits(
+        self,
+        contrast: Contrast,
+        level: float,
+        anchors: tuple[float, ...],
+    ) -> tuple[float, float]:
+        """One-sided limits, each at this level."""
+        least = tuple(self._least_with(anchor) for anchor in anchors)
+        largest = tuple(self._largest_with(anchor) for anchor in anchors)
+        _, high = super().limits(contrast, level, least)
+        low, _ = super().limits(contrast, level, largest)
+        return self._ends((low, high))
+
+    def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
+        """Two-sided interval."""
+        return self._ends(super().interval(contrast, level))

@@ -20,6 +20,7 @@ from fairstats.methods.rates.limits import (
     LimitsByCriticalValue,
     LogRatio,
     Mover,
+    OddsOfAll,
     OfAll,
     PairMethod,
     ScaleOfAll,
@@ -235,7 +236,7 @@ def _score_method(
     shared = estimates.shared(i, j)
     tables = [proportion.table(i, j) for proportion in proportions]
     continuity = is_corrected_mean(tables)
-    scores: list[Score | OfAll] = []
+    scores: list[Score | OfAll | OddsOfAll] = []
     differences = []
     for place, proportion in enumerate(proportions):
         score_of_pair = Score(
@@ -248,7 +249,10 @@ def _score_method(
             known=known_limits or {},
         )
         difference = float(proportion.rate[i] - proportion.rate[j])
-        if shares_of_all:
+        if shares_of_all and contrast == "odds_ratio":
+            scores.append(OddsOfAll(degrees, score_of_pair, shares_of_all[place]))
+            differences.append(difference)
+        elif shares_of_all:
             scale = ScaleOfAll(contrast, shares_of_all[place])
             scores.append(OfAll(degrees, score_of_pair, scale))
             differences.append((1 - scale.share) * difference)
@@ -447,7 +451,12 @@ def _delta_method(
                 [group_index, reference_index]
             ].tolist()
             limit_methods.append(
-                Fieller(degrees, (group_rate, reference_rate), (group_variance, reference_variance))
+                Fieller(
+                    degrees,
+                    values=(group_rate, reference_rate),
+                    variances=(group_variance, reference_variance),
+                    covariance=added_estimates.covariance_of(group_index, reference_index),
+                )
             )
         else:
             limit_methods.append(

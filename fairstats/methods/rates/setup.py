@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import SeedOrGenerator
@@ -329,7 +330,20 @@ def beside_rest(table: CellCounts) -> CellCounts:
     """The table, and below every group all other groups together."""
     n_groups = len(table.groups)
     others = np.ones((n_groups, n_groups), dtype=np.int64) - np.eye(n_groups, dtype=np.int64)
-    pooling = np.concatenate([np.eye(n_groups, dtype=np.int64), others])
+    return _beside(table, others, tuple(f"{ALL_BUT}{name}" for name in table.groups))
+
+
+def beside_all(table: CellCounts, name: str) -> CellCounts:
+    """The table, and below every group all groups together, under the name that they all have."""
+    n_groups = len(table.groups)
+    everybody = np.ones((n_groups, n_groups), dtype=np.int64)
+    return _beside(table, everybody, (name,) * n_groups)
+
+
+def _beside(table: CellCounts, pooled: NDArray[np.int64], names: tuple[str, ...]) -> CellCounts:
+    """The table, and below its groups as many pooled ones."""
+    n_groups = len(table.groups)
+    pooling = np.concatenate([np.eye(n_groups, dtype=np.int64), pooled])
     scatter = table.scatter
     if scatter is not None:
         of_cells = np.kron(pooling, np.eye(len(table.cells)))
@@ -339,7 +353,7 @@ def beside_rest(table: CellCounts) -> CellCounts:
         units = None  # a cluster with rows in two groups would be counted twice
     return replace(
         table,
-        groups=(*table.groups, *(f"{ALL_BUT}{name}" for name in table.groups)),
+        groups=(*table.groups, *names),
         rows=pooling @ table.rows,
         totals=pooling @ table.totals,
         scatter=scatter,

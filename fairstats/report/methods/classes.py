@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from fairstats.ground.registry import METRICS, Metric, find_metric, with_class
 from fairstats.ground.results import Result
 from fairstats.ground.tallies.classes import ClassCounts
-from fairstats.methods.rates.classes.compare import compare_classes
+from fairstats.methods.rates.classes.compare import column_of_classes, compare_classes
 from fairstats.methods.rates.classes.rates import Kind
 from fairstats.methods.rates.classes.result import (
     ClassDifferenceResult,
@@ -17,8 +20,11 @@ from fairstats.methods.rates.classes.strata import (
     ClassStratifiedDifferenceResult,
     ClassStratifiedOddsRatioResult,
     ClassStratifiedRatioResult,
+    has_strata_of_classes,
 )
-from fairstats.methods.rates.setup import RateArguments, make_settings
+from fairstats.methods.rates.setup import POOLED, RateArguments, make_settings
+from fairstats.methods.rates.strata.design import SCORE
+from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report import questions
 from fairstats.report.crosscheck import pairs, rates
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput
@@ -57,14 +63,21 @@ def run_classes(inputs: AuditInput) -> list[Result]:
     if "y_pred" in inputs.columns.roles:
         given.add("predictions")
     results = []
+    within = []
     for name, kind in metrics:
         metric = find_metric(name)
-        if metric is not None and given >= set(metric.needs):
-            results.append(_compare(metric, kind, counts, inputs))
-    return results
+        if metric is None or not given >= set(metric.needs):
+            continue
+        result = _compare(metric, kind, counts, inputs)
+        if getattr(result, "stratified", None) is not None:
+            within.append(result.stratified)
+            # in a report the adjusted comparisons are results of their own
+            result = replace(result, stratified=None)
+        results.append(result)
+    return [*results, *within]
 
 
-def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput) -> Result:
+def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput) -> Any:
     """One metric of several classes, by the methods that the audit's settings ask for."""
     audited = inputs.settings
     method = AUDIT_METHODS[audited.method]
@@ -81,15 +94,16 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
         confidence_level=audited.confidence_level,
         simultaneous=audited.simultaneous,
         adjust=audited.adjust,
-        comparisons=audited._comparisons_among("all", *(() if is_gap else ("rest",))),
+        comparisons=audited._comparisons_among("all", *(() if is_gap else POOLED)),
     )
     settings = make_settings(metric.contrast, arguments, rest=not is_gap)
-    if metric.needs == ("predictions",):
-        counts = counts.selection()
-    elif metric.needs == ("labels",):
-        counts = counts.of_labels()
-    result: Result = compare_classes(metric, counts, settings, kind, inputs.reference)
-    return result
+    strata = inputs.strata
+    if len(metric.needs) == 1:
+        only_labels = metric.needs == ("labels",)
+        counts, strata = column_of_classes(counts, strata, only_labels=only_labels)
+    if not has_strata_of_classes(metric, kind):
+        strata = None
+    return compare_classes(metric, counts, settings, kind, inputs.reference, strata=strata)
 
 
 _HOW = (
@@ -101,8 +115,11 @@ _HOW = (
 )
 
 
+(_RATES_ANSWER, *_) = page_of_rates.PAGE.answers
+
+
 def _words_of_classes() -> dict[str, Words]:
-    """One text for all, and what each metric cites."""
+    """One text for all, and what each metric cites; within strata those of two labels."""
     words = {}
     for name in dict.fromkeys(name for name, _ in (*_ASKED, *_ASKED_IN_ORDER)):
         metric = METRICS.get(name) or find_metric(name)
@@ -113,10 +130,11 @@ def _words_of_classes() -> dict[str, Words]:
                 title=metric.title,
                 heading="Several classes",
             )
+        if name + ENDING in _RATES_ANSWER.words:
+            words[with_class(name + ENDING, "")] = _RATES_ANSWER.words[name + ENDING]
     return words
 
 
-(_RATES_ANSWER, *_) = page_of_rates.PAGE.answers
 #: Methods that comparisons of classes have in common with those of two labels.
 _SHARED = (
     "log",
@@ -126,6 +144,7 @@ _SHARED = (
     "koopman",
     "mee",
     "simultaneous band",
+    SCORE,
 )
 _INTERVALS = {name: _RATES_ANSWER.intervals[name] for name in _SHARED} | {
     "score (MOVER)": Words(
@@ -154,7 +173,7 @@ PAGE = Page(
         Exhibit(ClassDifferenceResult, questions.CLASSES, twin=rates.comparisons),
         Exhibit(ClassOddsRatioResult, twin=rates.comparisons),
         Exhibit(ClassMaximumResult, questions.CLASSES, twin=pairs.largest_gap),
-        Exhibit(ClassStratifiedRatioResult, twin=pairs.stratified),
+        Exhibit(ClassStratifiedRatioResult, questions.CLASSES, twin=pairs.stratified),
         Exhibit(ClassStratifiedDifferenceResult, twin=pairs.stratified),
         Exhibit(ClassStratifiedOddsRatioResult, twin=pairs.stratified),
     ),

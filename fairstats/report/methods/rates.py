@@ -29,7 +29,6 @@ from fairstats.methods.rates.inferred.result import (
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
-from fairstats.methods.rates.overall import has_overall
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -182,9 +181,7 @@ def _comparisons_of(metric: Metric, audited: AuditSettings) -> str:
     """Comparisons that were asked for, or those with the reference where the metric has no others."""
     if "scores" in metric.needs or metric.contrast == "gap":
         return audited._comparisons_among("all")
-    if has_overall(metric):
-        return audited.comparisons
-    return audited._comparisons_among("all", "rest")
+    return audited.comparisons
 
 
 # ---------------------------------------------------------------- parts, and what could have been
@@ -483,7 +480,7 @@ _WORDS = {
         cites=("besse", "nam"),
     )
 }
-_STRATIFIED_SCORE = Words(
+WORDS_OF_STRATIFIED_SCORE = Words(
     text=(
         "stratified score: estimates of Mantel and Haenszel over the strata, and "
         "all values that the score test with the constrained rates of each "
@@ -509,7 +506,7 @@ WORDS_OF_EXACT_TESTS = Words(
     cites=("chan",),
 )
 _INTERVALS = {
-    "stratified score": _STRATIFIED_SCORE,
+    "stratified score": WORDS_OF_STRATIFIED_SCORE,
     "paired score, MOVER": Words(
         text=(
             "paired score, MOVER: within a group all ratios that the score test for "
@@ -702,7 +699,7 @@ _IMPACT_WORDS = {
     )
 }
 _IMPACT_INTERVALS = {
-    "stratified score": _STRATIFIED_SCORE,
+    "stratified score": WORDS_OF_STRATIFIED_SCORE,
     "score": Words(
         text=(
             "score: all ratios that the score test does not reject, with the factor "

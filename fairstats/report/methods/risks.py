@@ -8,7 +8,12 @@ from typing import Any
 
 from fairstats.ground.registry import RATES
 from fairstats.ground.results import Result
-from fairstats.methods.rates.numbers.curves import CURVES, CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.curves import (
+    CURVES,
+    CurveDifferenceResult,
+    CurveRatioResult,
+    CurveResult,
+)
 from fairstats.methods.rates.numbers.cutoffs import (
     NET_BENEFIT,
     NET_BENEFIT_TITLE,
@@ -26,12 +31,17 @@ from fairstats.methods.rates.numbers.isotonic import (
     compare_isotonic,
 )
 from fairstats.methods.rates.numbers.result import HALL
+from fairstats.methods.rates.numbers.scores import benefits_by_stratum, rates_by_stratum
 from fairstats.methods.rates.numbers.stratified_curves import (
     StratifiedCurveDifferenceResult,
     StratifiedCurveRatioResult,
+    with_adjusted_benefits,
+    with_adjusted_rates,
 )
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
+from fairstats.methods.rates.strata.design import SCORE
+from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report import questions
 from fairstats.report.contents import Section
 from fairstats.report.crosscheck import curves
@@ -39,7 +49,11 @@ from fairstats.report.format import printable
 from fairstats.report.inputs import AuditInput, AuditSettings
 from fairstats.report.methods.numbers import WORDS_OF_HALL
 from fairstats.report.methods.page import Answer, Exhibit, Page, Words, WordsOfTest
-from fairstats.report.methods.rates import WORDS_OF_EXACT_TESTS, WORDS_OF_SCORE
+from fairstats.report.methods.rates import (
+    WORDS_OF_EXACT_TESTS,
+    WORDS_OF_SCORE,
+    WORDS_OF_STRATIFIED_SCORE,
+)
 from fairstats.report.view import Part, SetView, Table
 
 #: Rates that an audit shows along the cut-offs.
@@ -68,6 +82,7 @@ def run_risks(inputs: AuditInput) -> list[Result]:
         margin=audited.margin,
     )
     results: list[Result] = []
+    within: list[Result] = []
     if rows.counts is not None:
         n_resamples = audited.n_resamples or _DRAWS
         # a curve of everybody depends on those of its groups
@@ -77,22 +92,40 @@ def run_risks(inputs: AuditInput) -> list[Result]:
                 rows.counts, None, of_curves, inputs.reference, n_resamples, audited.seed
             )
         )
-    results.append(compare_net_benefits(rows, None, settings, inputs.reference))
+    benefits = compare_net_benefits(rows, None, settings, inputs.reference)
+    results.append(benefits)
+    name = "" if audited.pooled else inputs.columns.strata
+    if name:
+        parts = benefits_by_stratum(benefits, rows, settings, name, inputs.crossed_tally)
+        within += _within(with_adjusted_benefits(benefits, parts))
     for rate in _SHOWN:
-        results.append(
-            compare_rates_along(rows, rate, None, settings, inputs.reference, ratio=False)
-        )
-    return results
+        curve = compare_rates_along(rows, rate, None, settings, inputs.reference, ratio=False)
+        results.append(curve)
+        if name:
+            tables = rates_by_stratum(curve, rows, settings, name, inputs.crossed_tally)
+            within += _within(with_adjusted_rates(curve, tables))
+    # in a report the adjusted comparisons are results of their own
+    return [*results, *within]
+
+
+def _within(result: CurveResult) -> list[Result]:
+    """The comparisons within strata of a curve that has some."""
+    return [] if result.stratified is None else [result.stratified]
 
 
 def _rows_of(inputs: AuditInput) -> CutRows | None:
-    """Counts of scores, or rows with weights and clusters; None where neither tells enough."""
+    """Counts of scores, or rows with weights and clusters; None where neither tells enough.
+
+    Rows of strata stay beside their counts.
+    """
     outcomes = inputs.outcomes
     if outcomes is not None and (outcomes.weight is not None or outcomes.cluster is not None):
         return CutRows(outcomes=outcomes)
     counted = inputs.score_counts.without_even_weights()
     if counted.lower is not None or counted.weighted or counted.clustered:
         return None
+    if outcomes is not None and outcomes.strata is not None:
+        return CutRows(counts=counted, outcomes=outcomes)
     return CutRows(counts=counted)
 
 
@@ -158,9 +191,21 @@ for _rate in _SHOWN:
         title=title_along(_rate, "difference"),
         text=f"{RATES[_rate].formula} of selecting the rows with a score of c or more.",
     )
+for _name in (NET_BENEFIT, *(metric_along(rate, "difference") for rate in _SHOWN)):
+    _WORDS[_name + ENDING] = Words(
+        title=f"{_WORDS[_name].title}, within strata",
+        heading="Along cut-offs within strata",
+        text=(
+            "The same at every cut-off within the strata, by the weights n·n_ref/(n + n_ref) of"
+            " Mantel and Haenszel: rates by the stratified score, net benefit as means within"
+            " strata are. All cut-offs and groups are one family."
+        ),
+        cites=("mantel",),
+    )
 _INTERVALS = {
     HALL: WORDS_OF_HALL,
     "score": WORDS_OF_SCORE,
+    SCORE: WORDS_OF_STRATIFIED_SCORE,
     "exact unconditional": WORDS_OF_EXACT_TESTS,
     BAND_METHOD: Words(
         text=(
@@ -201,7 +246,7 @@ PAGE = Page(
     exhibits=(
         Exhibit(CurveDifferenceResult, questions.RISKS, twin=curves.curves),
         Exhibit(CurveRatioResult, twin=curves.curves),
-        Exhibit(StratifiedCurveDifferenceResult, twin=curves.stratified_curves),
+        Exhibit(StratifiedCurveDifferenceResult, questions.RISKS, twin=curves.stratified_curves),
         Exhibit(StratifiedCurveRatioResult, twin=curves.stratified_curves),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,15 +34,29 @@ from fairstats.methods.rates.classes.strata import (
     count_in_strata,
     of_two_labels,
 )
-from fairstats.methods.rates.compare import compare_estimates, compare_metric
+from fairstats.methods.rates.compare import (
+    PooledEstimates,
+    compare_estimates,
+    compare_metric,
+)
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, estimate_smooth
 from fairstats.methods.rates.maxima import largest_gap
+from fairstats.methods.rates.overall import (
+    OVERALL,
+    Everybody,
+    EverybodyByDelta,
+    estimate_beside_all,
+    is_by_delta,
+)
 from fairstats.methods.rates.result import ANYTIME_METHODS, Inference, warned
 from fairstats.methods.rates.setup import (
+    POOLED,
     RateArguments,
+    beside_all,
     beside_rest,
     check_groups,
     make_settings,
+    without_idle_weights,
 )
 
 #: What stands in place of a class in the name of a metric: of means, and of largest gaps.
@@ -64,13 +79,6 @@ def run_classes(
     """A metric of several classes, from the arguments of its public function."""
     check_choice("classes", arguments.classes, (None, *KINDS))
     kind: Any = arguments.classes
-    check_that(
-        arguments.comparisons != "overall",
-        "comparisons",
-        "overall",
-        "'reference', 'all' or 'rest' of several classes",
-        "pos_label= asks about one class, against everybody too",
-    )
     counted, strata = count_classes(arguments, metric.needs)
     counts = _order_of_arguments(counted, arguments, kind)
     is_gap = metric.contrast == "gap"
@@ -108,8 +116,11 @@ def count_classes(
         del columns["y_true"]
     if counts_or_rows(arguments.counts, needs=required, **columns):
         counts = _given_classes(arguments.counts)
+        within = None
+        if isinstance(arguments.counts, Tally) and arguments.counts.stratified:
+            within = arguments.counts.strata()
         if one_column:
-            return (counts.of_labels() if only_labels else counts.selection()), None
+            return column_of_classes(counts, within, only_labels=only_labels)
         check_that(
             counts.labelled,
             "counts",
@@ -117,7 +128,7 @@ def count_classes(
             "tables of labels and predictions: this metric needs both",
             "fs.tally(…, y_true=…, y_pred=…, classes=True)",
         )
-        return counts, None
+        return counts, within
     outcomes = Outcomes.from_arrays(
         None if required == "y_pred" else arguments.y_true,
         None if required == "y_true" else arguments.y_pred,
@@ -130,6 +141,19 @@ def count_classes(
         return counted, None
     title = label_text(getattr(arguments.strata, "name", None) or "")
     return counted, count_in_strata(outcomes, title)
+
+
+def column_of_classes(
+    counts: ClassCounts, within: StratumCounts | None, *, only_labels: bool
+) -> tuple[ClassCounts, StratumCounts | None]:
+    """Rows of every class of labels, or of predictions, and within strata where there are some."""
+    of_column = counts.of_labels() if only_labels else counts.selection()
+    if within is None or not counts.labelled:
+        return of_column, within
+    n_classes = len(counts.classes)
+    of_label, of_prediction = np.divmod(np.arange(n_classes**2), n_classes)
+    place = of_label if only_labels else of_prediction
+    return of_column, within._with_cells(of_column.cells, place.tolist())
 
 
 def _given_classes(counts: Any) -> ClassCounts:
@@ -185,7 +209,7 @@ def compare_classes(
     check_groups(counts.groups)
     if strata is not None:
         check_classes_within_strata(metric, kind)
-    counts = counts.without_even_weights()
+    counts = without_idle_weights(counts, settings.comparisons)
     if len(counts.classes) == 2 and kind != "macro" and function is None:
         of_two = None
         if strata is not None:
@@ -211,13 +235,16 @@ def compare_classes(
         (comparison,) = largest.comparisons
         named = replace(comparison, metric=with_class(comparison.metric, ALL[kind]))
         return ClassMaximumResult(**{**vars(largest), "comparisons": (named,)}, kind=kind)
-    table: CellCounts = counts
-    if settings.comparisons == "rest":
-        table = beside_rest(counts)
-    estimates = []
-    for rate in of_classes:
-        estimates.append(_estimate(table, rate, function))
-    result = compare_estimates(of_family, table, estimates, settings, reference, rng)
+    pooled = _pool_classes(counts, of_classes, metric.contrast, settings, function)
+    result = compare_estimates(
+        of_family,
+        pooled.table,
+        pooled.estimates,
+        settings,
+        reference,
+        rng,
+        everybody=pooled.everybody,
+    )
     labelled = _with_labels(result, metric.contrast, of_classes, kind)
     if strata is None:
         return labelled
@@ -226,8 +253,60 @@ def compare_classes(
     return with_strata
 
 
+def _pool_classes(
+    counts: ClassCounts,
+    rates: Sequence[ClassRate],
+    contrast: str,
+    settings: Inference,
+    function: Callable[..., Any] | None,
+) -> PooledEstimates:
+    """Rates of classes as comparisons of two groups, with the rest or with everybody need them.
+
+    A function of one class with everybody is that of its two labels, a mean over classes one of all
+    cells.
+    """
+    table: CellCounts = counts
+    if settings.comparisons in POOLED:
+        table = beside_rest(counts)
+    estimates = []
+    everybody: list[Everybody | EverybodyByDelta] = []
+    for rate in rates:
+        by_delta = function is not None or is_by_delta(rate, contrast)
+        if settings.comparisons != "overall":
+            estimates.append(_estimate(rate, function, table))
+        elif by_delta:
+            beside_everybody = _estimate_beside_all(counts, rate, function)
+            estimates.append(beside_everybody)
+            everybody.append(
+                EverybodyByDelta.of(
+                    counts,
+                    beside_everybody,
+                    functools.partial(_estimate, rate, function),
+                    settings.confidence_level,
+                )
+            )
+        else:
+            estimates.append(_estimate(rate, function, table))
+            everybody.append(Everybody.of(counts, rate, settings.confidence_level))
+    return PooledEstimates(table=table, estimates=estimates, everybody=everybody)
+
+
+def _estimate_beside_all(
+    counts: ClassCounts, rate: ClassRate, function: Callable[..., Any] | None
+) -> RateEstimates:
+    """By the delta method, with everybody behind the groups."""
+    if rate.positions:
+        of_two = counts._binary(rate.positions)
+        rate_of_two = rate if function is not None else RATES[rate.of_rate]
+        return replace(estimate_beside_all(of_two, rate_of_two, function), rate_of=rate)
+    estimates = estimate_beside_all(counts, rate)
+    if len(counts.classes) == 2:
+        return estimates
+    return replace(estimates, fewest=_rows_of_rarest(beside_all(counts, OVERALL)))
+
+
 def _estimate(
-    table: CellCounts, rate: ClassRate, function: Callable[..., Any] | None
+    rate: ClassRate, function: Callable[..., Any] | None, table: CellCounts
 ) -> RateEstimates:
     """A rate of every group; of one class, or cut, as the table of two labels gives it."""
     if not isinstance(table, ClassCounts):

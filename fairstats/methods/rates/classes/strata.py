@@ -20,7 +20,7 @@ from fairstats.ground.tallies.classes import (
 )
 from fairstats.methods.rates.classes.rates import Kind, events_of
 from fairstats.methods.rates.result import RateComparison
-from fairstats.methods.rates.strata.compare import check_adjustable, compare_within
+from fairstats.methods.rates.strata.compare import can_be_adjusted, check_adjustable, compare_within
 from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedComparison,
@@ -135,10 +135,15 @@ def of_two_labels(
     return counts._with_cells(cells, [place_of_cell[name] for name in counts.cells])
 
 
+def has_strata_of_classes(metric: Metric, kind: Kind) -> bool:
+    """Whether several classes have a comparison within strata."""
+    return can_be_adjusted(metric) and kind != "macro"
+
+
 def check_classes_within_strata(metric: Metric, kind: Kind) -> None:
     """Raise where several classes have no comparison within strata."""
     check_adjustable(metric)
-    if kind == "macro":
+    if not has_strata_of_classes(metric, kind):
         raise InputError(
             "classes",
             got="'macro' with strata",

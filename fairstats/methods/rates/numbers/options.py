@@ -53,7 +53,9 @@ def check_strata_of_numbers(strata: Any, comparisons: Any, without: str = "") ->
 
 
 def name_of_strata(strata: Any) -> str:
-    """The name of a column of strata, empty where it has none."""
+    """The name of a column of strata, empty where it has none; a text is the name itself."""
+    if isinstance(strata, str):
+        return strata
     return label_text(getattr(strata, "name", None) or "")
 
 

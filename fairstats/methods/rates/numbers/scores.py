@@ -511,11 +511,11 @@ def _compare_scores(
         rates = compare_rates_along(
             rows, metric, curve_options["cutoffs"], settings, reference, ratio=ratio
         )
-        tables = _rates_by_stratum(rates, rows, settings, strata, counts)
+        tables = rates_by_stratum(rates, rows, settings, strata, counts)
         return with_adjusted_rates(rates, tables) if tables else rates
     if metric == NET_BENEFIT:
         benefits = compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
-        parts = _benefits_by_stratum(benefits, rows, settings, strata, counts)
+        parts = benefits_by_stratum(benefits, rows, settings, strata, counts)
         return with_adjusted_benefits(benefits, parts) if parts else benefits
     if metric == ISOTONIC:
         return compare_isotonic(
@@ -539,7 +539,7 @@ def _compare_scores(
     return _compare_one_number(rows, sums, metric, settings, reference)
 
 
-def _rates_by_stratum(
+def rates_by_stratum(
     curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
 ) -> list[StratumCounts]:
     """Cells of every group within the strata at every cut-off; empty without strata."""
@@ -563,7 +563,7 @@ def _rates_by_stratum(
     return tables
 
 
-def _benefits_by_stratum(
+def benefits_by_stratum(
     curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
 ) -> list[StratumMoments]:
     """Moments of the net benefit within the strata at every cut-off; empty without strata."""
