@@ -13,8 +13,9 @@ FEWEST_OF_STRATUM <- 2
 FEWEST_OF_SHAPE <- 3
 FEWEST_OF_HOMOGENEITY <- 5
 
-# The law of sum(share * mean) over strata.
-adjusted_law <- function(laws, shares) {
+# The law of sum(share * mean) over strata. `shared`: where clusters lie in several strata, sums over
+# them of products of their shares in the weights of two strata, and of their errors.
+adjusted_law <- function(laws, shares, shared = NULL) {
   pick <- function(name) vapply(laws, `[[`, 0, name)
   size <- pick("size")
   deviation <- sqrt(pick("v") * size)
@@ -23,11 +24,37 @@ adjusted_law <- function(laws, shares) {
   shape <- if (spread > 0) sum((size^3 * pick("k"))[known]) / spread else 0
   terms <- shares^2 * pick("v")
   df <- if (sum(terms) > 0) sum(terms)^2 / sum(terms^2 / (size - 1)) else sum(size - 1)
+  k <- shape * sum(shares^3 * deviation^3 / size^2)
+  v <- sum(terms)
+  if (!is.null(shared) && v > 0) {
+    v <- max(sum(outer(shares, shares) * shared$errors), 0)
+    k <- k * (v / sum(terms))^2
+    slope <- shares * deviation
+    pull <- drop(shared$weights %*% slope) * slope
+    lost <- sum(outer(slope, slope) * shared$weights^2) / sum(pull)
+    df <- (1 - lost) * sum(pull)^2 / sum(outer(pull, pull) * shared$weights)
+  }
+  list(mean = sum(shares * pick("mean")), v = v, k = k, size = df + 1)
+}
+
+# What the crossings `k` of one group share, from sums of products of cluster weights and of excesses;
+# NULL where clusters lie in one stratum each.
+shared_by_strata <- function(m, k) {
+  if (is.null(m$shared)) {
+    return(NULL)
+  }
+  weights <- m$shared$weights[k, k, drop = FALSE]
+  errors <- m$shared$errors[k, k, drop = FALSE]
+  if (all(weights[upper.tri(weights)] == 0)) {
+    return(NULL)
+  }
+  diag(weights) <- m$weights[2L, k]
+  diag(errors) <- m$centred[1L, k]
+  total <- m$weights[1L, k]
+  factor <- sqrt(m$units[k] / (m$units[k] - 1))
   list(
-    mean = sum(shares * pick("mean")),
-    v = sum(terms),
-    k = shape * sum(shares^3 * deviation^3 / size^2),
-    size = df + 1
+    weights = weights / outer(total, total),
+    errors = errors / outer(total, total) * outer(factor, factor)
   )
 }
 
@@ -43,12 +70,18 @@ adjusted_values <- function(m, root) {
   share <- weight[[1L]] * weight[[2L]] / (weight[[1L]] + weight[[2L]])
   share <- share / sum(share)
   nothing <- list(mean = NaN, v = NaN, k = NaN, size = NaN)
-  joined <- lapply(laws, function(of_group) {
-    if (length(used)) adjusted_law(of_group[used], share) else nothing
+  shared <- lapply(at, function(cells) shared_by_strata(m, cells[used]))
+  joined <- lapply(1:2, function(k) {
+    if (length(used)) adjusted_law(laws[[k]][used], share, shared[[k]]) else nothing
   })
   refused <- function(k, ratio) {
     size <- sizes[[k]][used]
-    few <- sum(size - 1) < FEWEST_BEYOND - 1e-9 || max(size) < FEWEST_OF_SHAPE - 1e-9
+    beyond <- sum(size - 1)
+    if (!is.null(shared[[k]])) {
+      own <- weight[[k]] / sum(weight[[k]])
+      beyond <- min(beyond, 1 / sum(outer(own, own) * shared[[k]]$weights) - 1)
+    }
+    few <- beyond < FEWEST_BEYOND - 1e-9 || max(size) < FEWEST_OF_SHAPE - 1e-9
     few || (ratio && (sum(m$negative[at[[k]]][used]) > 0 || !joined[[k]]$mean > 0))
   }
   value <- vapply(joined, function(law) if (root) sqrt(law$mean) else law$mean, 0)
@@ -71,6 +104,7 @@ adjusted_values <- function(m, root) {
     against = against,
     own = own,
     method = "Welch, Hall's transformation",
+    spread = !all(vapply(shared, is.null, NA)),
     laws = lapply(laws, function(of_group) of_group[used])
   )
 }
@@ -120,7 +154,7 @@ compare_adjusted_means <- function(m, root, contrast, limit, level, together) {
   ratio <- contrast == "ratio"
   found <- mean_homogeneity(values$laws, ratio)
   # of roots it is the mean squares whose difference would be tested
-  if (root && !ratio) {
+  if ((root && !ratio) || values$spread) {
     found[2:3] <- NaN
   }
   compare_adjusted(values, contrast, limit, level, together, c(length(values$laws[[1L]]), found))
@@ -156,7 +190,9 @@ crosscheck_adjusted_means <- function(
   level,
   limit,
   together,
-  root
+  root,
+  shared_weights = NULL,
+  shared_errors = NULL
 ) {
   m <- list(
     mean = mean,
@@ -166,16 +202,50 @@ crosscheck_adjusted_means <- function(
     centred = centred,
     negative = negative
   )
+  if (!is.null(shared_weights)) {
+    size <- length(mean)
+    m$shared <- list(
+      weights = matrix(shared_weights, size),
+      errors = matrix(shared_errors, size)
+    )
+  }
   row <- compare_adjusted_means(m, root, contrast, limit, level, together)
   as_columns(list(row[names(row) != "method"]))
 }
 
+# Moments of the crossings of strata and groups, and what these share where clusters lie in several
+# strata: a cluster's rows in every crossing are a unit there.
+moments_in_strata <- function(x, cell, count, design) {
+  cluster <- design$cluster
+  if (is.null(cluster)) {
+    return(number_moments(x, cell, count, design$weight))
+  }
+  unit <- as.integer(factor(cluster))
+  m <- number_moments(x, cell, count, design$weight, paste(unit, cell))
+  if (!lies_in_several(cell, unit)) {
+    return(m)
+  }
+  w <- if (is.null(design$weight)) rep(1, length(x)) else design$weight
+  crossed <- function(v) unclass(stats::xtabs(v ~ unit + factor(cell, seq_len(count))))
+  m$shared <- list(
+    weights = crossprod(crossed(w)),
+    errors = crossprod(crossed(w * (x - m$mean[cell])))
+  )
+  m
+}
+
+# Whether some clusters have rows in several of these.
+lies_in_several <- function(place, cluster) {
+  any(tapply(place, cluster, function(k) length(unique(k))) > 1L)
+}
+
 # What compares two groups, whose cells (stratum after stratum) are given, by means of numbers x.
 means_in_strata <- function(x) {
-  function(cell, count, design, about, together) {
-    m <- number_moments(x, cell, count, design$weight, design$cluster)
+  compare <- function(cell, count, design, about, together) {
+    m <- moments_in_strata(x, cell, count, design)
     function(pair) {
       of_pair <- list(
+        shared = if (!is.null(m$shared)) lapply(m$shared, function(s) s[pair, pair]),
         mean = m$mean[pair],
         n = m$n[pair],
         units = m$units[pair],
@@ -187,6 +257,8 @@ means_in_strata <- function(x) {
       compare_adjusted_means(of_pair, about$root, about$contrast, about$limit, level, together)
     }
   }
+  # clusters may lie in several strata
+  structure(compare, across = TRUE)
 }
 
 # The same by areas under ROC curves, also of rows with weights or in clusters.
@@ -226,9 +298,8 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   levels <- sort(unique(stratum))
   count <- length(groups)
   cell <- (match(stratum, levels) - 1L) * count + place
-  if (!is.null(design$cluster)) {
-    strata_of_cluster <- tapply(stratum, design$cluster, function(s) length(unique(s)))
-    if (any(strata_of_cluster > 1L)) {
+  if (!is.null(design$cluster) && !isTRUE(attr(compare, "across"))) {
+    if (lies_in_several(stratum, design$cluster)) {
       stop_argument("strata", "clusters in several strata", "clusters within strata")
     }
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,75 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.stored import check_length
+from fairstats.ground.stored import check_length, check_shape
 from fairstats.ground.strata import strata_in_order
-from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.tallies.moments import MomentCounts, refuse_spread_clusters
+
+#: Rows of `SharedClusters.products`.
+OF_ERRORS, OF_ERROR_AND_WEIGHT, OF_WEIGHT_AND_ERROR = range(3)
+
+
+@serialisable(eq=False)
+class SharedClusters:
+    """Clusters with rows of a group in several strata.
+
+    Attributes
+    ----------
+    places : ndarray of int, shape (m, 2)
+        Pairs of crossings of strata and groups that share clusters, the smaller place first.
+    weights : ndarray of float, shape (m,)
+        Of each pair Σ over clusters of the product of their weights W in both crossings.
+    products : ndarray of float, shape (3, V, m)
+        Of every number, with e the excess of a cluster in a crossing: Σ e·e, Σ e·W and Σ W·e, the
+        first crossing's first.
+    """
+
+    places: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    products: NDArray[np.float64]
+
+    def check_stored(self) -> None:
+        """Raise unless what was read from a file has sums of every pair."""
+        check_shape(self, "places", self.places, (self.weights.size, 2))
+        check_length(self, "products", self.products, 3)
+
+    @classmethod
+    def _of_units(
+        cls,
+        unit_of_row: NDArray[np.intp],
+        cell_of_row: NDArray[np.intp],
+        size: int,
+        weight: Floats,
+        excesses: Sequence[Floats],
+    ) -> SharedClusters:
+        """Of rows with their cluster and crossing, weights, and excesses of every number."""
+        from scipy.sparse import coo_array, triu
+
+        shape = (int(unit_of_row.max()) + 1, size)
+
+        def totals(values: Floats) -> Any:
+            return coo_array((values, (unit_of_row, cell_of_row)), shape=shape).tocsr()
+
+        lies_in = totals(np.ones(unit_of_row.size))
+        shared = triu(lies_in.T @ lies_in, k=1, format="coo")
+        first = shared.row
+        second = shared.col
+
+        def at_pairs(left: Any, right: Any) -> Floats:
+            return np.asarray((left.T @ right).tocsr()[first, second], dtype=np.float64).ravel()
+
+        weights = totals(weight)
+        products = []
+        for excess in excesses:
+            errors = totals(excess)
+            products.append(
+                [at_pairs(errors, errors), at_pairs(errors, weights), at_pairs(weights, errors)]
+            )
+        return cls(
+            places=np.stack([first, second], axis=1).astype(np.int64),
+            weights=at_pairs(weights, weights),
+            products=np.moveaxis(np.array(products), 0, 1),
+        )
 
 
 @serialisable(eq=False)
@@ -30,12 +97,15 @@ class StratumMoments:
         Moments of the H·G crossings, the groups of a stratum next to each other.
     attribute : str
         Name of the column of strata, empty where it is not known.
+    shared : SharedClusters, optional
+        Clusters that lie in several strata; `cells` count each once in every crossing.
     """
 
     strata: tuple[str, ...]
     groups: tuple[str, ...]
     cells: MomentCounts
     attribute: str = ""
+    shared: SharedClusters | None = None
 
     def check_stored(self) -> None:
         """Raise unless what was read from a file has its sums for every stratum and group."""
@@ -46,9 +116,26 @@ class StratumMoments:
         cls, outcomes: Outcomes, numbers: Mapping[str, Floats], attribute: str = ""
     ) -> StratumMoments:
         """Sums of the numbers of validated rows that have strata."""
-        strata, crossed = cross_with_strata(outcomes)
-        cells = MomentCounts._from_outcomes(crossed, numbers)
-        return cls(strata=strata, groups=outcomes.groups.labels, cells=cells, attribute=attribute)
+        strata, crossed = _cross(outcomes)
+        apart, is_spread = _clusters_by_crossing(outcomes, crossed)
+        cells = MomentCounts._from_outcomes(apart, numbers)
+        moments = cls(
+            strata=strata, groups=outcomes.groups.labels, cells=cells, attribute=attribute
+        )
+        if outcomes.cluster is None or not is_spread:
+            return moments
+        places = crossed.groups.codes.astype(np.intp)
+        weight = outcomes.weight
+        if weight is None:
+            weight = np.ones(places.size)
+        excesses = []
+        for place, values in enumerate(numbers.values()):
+            excesses.append(weight * (values - cells.mean[place][places]))
+        _, unit_of_row = np.unique(outcomes.cluster.codes, return_inverse=True)
+        shared = SharedClusters._of_units(
+            unit_of_row, places, len(cells.groups), weight, excesses
+        )
+        return replace(moments, shared=shared)
 
     @classmethod
     def _from_cells(
@@ -81,7 +168,19 @@ class StratumMoments:
 
 
 def cross_with_strata(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
-    """Names of the strata, and the rows with the crossings of stratum and group as groups."""
+    """Names of the strata, and the rows with the crossings of stratum and group as groups.
+
+    An error where clusters lie in several of them.
+    """
+    strata, crossed = _cross(outcomes)
+    _, is_spread = _clusters_by_crossing(outcomes, crossed)
+    if is_spread:
+        _refuse_clusters_in_several_strata(outcomes, crossed.groups.codes)
+    return strata, crossed
+
+
+def _cross(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
+    """The same, wherever clusters lie."""
     if outcomes.strata is None:
         raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
     names, order = strata_in_order(outcomes.strata)
@@ -92,7 +191,6 @@ def cross_with_strata(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
     codes = rank[outcomes.strata.codes] * len(outcomes.groups.labels) + outcomes.groups.codes
     strata = tuple(names[place] for place in kept)
     labels = cross_names(strata, outcomes.groups.labels)
-    _refuse_clusters_in_several_strata(outcomes, codes)
     crossed = replace(outcomes.groups, codes=codes, labels=labels, levels=labels)
     return strata, replace(outcomes, groups=crossed)
 
@@ -106,22 +204,40 @@ def cross_names(strata: tuple[str, ...], groups: tuple[str, ...]) -> tuple[str, 
     return tuple(names)
 
 
+def _clusters_by_crossing(outcomes: Outcomes, crossed: Outcomes) -> tuple[Outcomes, bool]:
+    """The crossed rows with a cluster's rows in every crossing as a cluster of their own, and
+    whether some clusters have several.
+    """
+    cluster = outcomes.cluster
+    if cluster is None:
+        return crossed, False
+    codes = cluster.codes.astype(np.int64)
+    n_clusters = np.unique(codes).size
+    n_groups = len(outcomes.groups.labels)
+    of_groups = codes * n_groups + outcomes.groups.codes
+    refuse_spread_clusters(_count_spread(of_groups // n_groups, of_groups))
+    n_cells = len(crossed.groups.labels)
+    pairs, apart = np.unique(codes * n_cells + crossed.groups.codes, return_inverse=True)
+    crossed = replace(crossed, cluster=replace(cluster, codes=apart.astype(np.intp)))
+    return crossed, bool(pairs.size > n_clusters)
+
+
+def _count_spread(clusters: NDArray[np.int64], pairs: NDArray[np.int64]) -> int:
+    """How many clusters have several pairs."""
+    _, first_rows = np.unique(pairs, return_index=True)
+    _, counts = np.unique(clusters[first_rows], return_counts=True)
+    return int((counts > 1).sum())
+
+
 def _refuse_clusters_in_several_strata(outcomes: Outcomes, codes: NDArray[np.intp]) -> None:
-    """Raise where a cluster has rows in several strata, whose means would not be independent."""
+    """Raise where a cluster has rows in several strata, whose values would not be independent."""
     if outcomes.cluster is None:
         return
     clusters = outcomes.cluster.codes.astype(np.int64)
-    pairs = np.unique(np.stack([clusters, codes]), axis=1)
-    n_spread = int((np.unique(pairs[0], return_counts=True)[1] > 1).sum())
-    refuse_clusters_in_several_strata(n_spread)
-
-
-def refuse_clusters_in_several_strata(n_spread: int) -> None:
-    """Raise where so many clusters have rows in several strata."""
-    if n_spread:
-        raise InputError(
-            "strata",
-            got=f"{n_spread:,} clusters with rows in more than one stratum",
-            allowed="clusters that lie within one stratum: only then are strata independent",
-            cure="strata of which each cluster has one (a person's branch), or leave out strata",
-        )
+    n_spread = _count_spread(clusters, clusters * (int(codes.max()) + 1) + codes)
+    raise InputError(
+        "strata",
+        got=f"{n_spread:,} clusters with rows in more than one stratum",
+        allowed="clusters that lie within one stratum, but for means, errors and rates",
+        cure="strata of which each cluster has one (a person's branch), or leave out strata",
+    )

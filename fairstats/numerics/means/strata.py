@@ -12,6 +12,15 @@ strata, with s² the variance of a single row, and k its third cumulant,
 
     γ = Σ n·k / Σ n·s³,        κ = γ·Σ ω³·s³/n².
 
+Where sampling units (clusters) have rows in several strata these are not independent. With a_uh the
+share of unit u in the weight of stratum h and e_uh its error, Σ w(x − m)/W_h, the variance is Σ_u
+(Σ_h ω·e)², each e with √(n/(n − 1)) of its stratum, which is D of what it would be if strata were
+independent; κ is D² of that, for there are 1/D as many units; and with c = ω·s, S = Σ_u a_uh·a_uk,
+
+    ν = (1 − Σ c_h c_k S_hk²/A)·A²/Σ b_h b_k S_hk,    A = Σ c_h c_k S_hk,    b_h = c_h Σ_k S_hk c_k,
+
+degrees of freedom by Satterthwaite, less what the means take (`numerics/rates/stratum_design.py`).
+
 What has limits but no moments in a stratum, as a quantile or a slope of a regression, is joined by
 MOVER: with v the value and l, u its limits in a stratum,
 
@@ -57,8 +66,29 @@ def mantel_haenszel_weights(weights: Floats, reference_weights: Floats) -> Float
     return np.asarray(weight / weight.sum())
 
 
-def adjusted_mean(parts: Moments, shares: Floats) -> Moments:
-    """Moments of Σ ω·m over strata, with one shape in all; arrays of shape (…, H)."""
+class BetweenStrata(NamedTuple):
+    """What strata share that have rows of the same sampling units, shape (H, H) each.
+
+    `weights`: Σ_u a_uh·a_uk; `errors`: Σ_u e_uh·e_uk, each with the root of n/(n − 1).
+    """
+
+    weights: Floats
+    errors: Floats
+
+    def take(self, places: NDArray[np.bool_] | NDArray[np.intp]) -> BetweenStrata:
+        """Some of the strata."""
+        return BetweenStrata(
+            weights=self.weights[places][:, places], errors=self.errors[places][:, places]
+        )
+
+
+def adjusted_mean(
+    parts: Moments, shares: Floats, between: BetweenStrata | None = None
+) -> Moments:
+    """Moments of Σ ω·m over strata, with one shape in all; arrays of shape (…, H).
+
+    `between`: of units in several strata, of arrays of shape (H,).
+    """
     size = np.asarray(parts.size, dtype=np.float64)
     cubed_deviation = np.asarray(parts.variance) ** 1.5 * size**1.5
     has_shape = size >= UNITS_OF_SHAPE - 1e-9
@@ -72,7 +102,26 @@ def adjusted_mean(parts: Moments, shares: Floats) -> Moments:
         third=np.where(spread > 0, shape, 0.0) * cubed_deviation / size**2,
         size=parts.size,
     )
-    return sum_of_means(of_strata, shares)
+    apart = sum_of_means(of_strata, shares)
+    if between is None or not float(apart.variance) > 0:
+        return apart
+    variance = max(float(shares @ between.errors @ shares), 0.0)
+    factor = variance / float(apart.variance)
+    deviations = np.sqrt(np.asarray(parts.variance) * size)
+    return Moments(
+        mean=apart.mean,
+        variance=variance,
+        third=float(apart.third) * factor**2,
+        size=1 + _degrees_of_freedom(shares * deviations, between.weights),
+    )
+
+
+def _degrees_of_freedom(slopes: Floats, weights: Floats) -> float:
+    """ν of Σ c·m over strata that share units, c the slopes."""
+    pulled = slopes * (weights @ slopes)
+    total = float(pulled.sum())
+    lost = float(slopes @ weights**2 @ slopes) / total
+    return (1 - lost) * total**2 / float(pulled @ weights @ pulled)
 
 
 class Homogeneity(NamedTuple):

@@ -13,7 +13,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import label_text
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.ground.tallies.stratum_moments import StratumMoments
+from fairstats.ground.tallies.stratum_moments import OF_ERRORS, StratumMoments
 from fairstats.ground.values import factorize
 from fairstats.methods.rates.numbers.areas import AREA_METHOD
 from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED, SYMMETRIC
@@ -146,10 +146,12 @@ def compare_adjusted_mean(
     comparison: Any, within: StratumMoments, result: Any, together: int, bench: Bench
 ) -> Iterator[Check]:
     """Every number of two adjusted means, from the moments of both groups in all strata."""
-    of_pair = within.cells._take_groups(_places_of_pair(comparison, within).tolist())
+    places = _places_of_pair(comparison, within)
+    of_pair = within.cells._take_groups(places.tolist())
     answer = bench.call(
         _TWIN_WITHIN_STRATA,
         *_moments_for_r(of_pair, result.column),
+        **_shared_for_r(within, places, result.column),
         contrast=result.scale,
         root=result.metric.removesuffix(ENDING) in ROOTS,
         **_choices_of_strata(result, together),
@@ -159,6 +161,25 @@ def compare_adjusted_mean(
     yield from bench.place_of(comparison).compare_all(
         _OVER_STRATA, comparison, row, _TWIN_WITHIN_STRATA
     )
+
+
+def _shared_for_r(
+    within: StratumMoments, places: NDArray[np.intp], column: str
+) -> dict[str, Any]:
+    """Sums of products over clusters that lie in several of these crossings."""
+    shared = within.shared
+    if shared is None:
+        return {}
+    size = len(within.cells.groups)
+    of_errors = shared.products[OF_ERRORS, within.cells.columns.index(column)]
+    found = {}
+    for name, sums in (("shared_weights", shared.weights), ("shared_errors", of_errors)):
+        table = np.zeros((size, size))
+        first, second = shared.places.T
+        table[first, second] = sums
+        table[second, first] = sums
+        found[name] = table[np.ix_(places, places)].ravel()
+    return found
 
 
 def _places_of_pair(comparison: Any, within: StratumMoments) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_shape
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.ground.tallies.stratum_moments import StratumMoments
+from fairstats.ground.tallies.stratum_moments import OF_ERRORS, StratumMoments
 from fairstats.methods.rates.numbers.areas import AREA_INTERVAL, AREA_METHOD
 from fairstats.methods.rates.numbers.compare import (
     MEAN_INTERVAL,
@@ -38,6 +38,7 @@ from fairstats.numerics.means.ranks import (
 from fairstats.numerics.means.strata import (
     UNITS_OF_SHAPE,
     UNITS_OF_VARIANCE,
+    BetweenStrata,
     Homogeneity,
     adjusted_mean,
     homogeneity_of_areas,
@@ -88,7 +89,8 @@ class PairWithinStrata:
     """Adjusted means of a group (position 0) and its reference (1), as `GroupValues`.
 
     `parts`: moments of both in all strata, shape (H,) each; `used`: strata with two units of both;
-    `shares`: of these; `rows`: moments of all rows of both in them.
+    `shares`: of these; `rows`: moments of all rows of both in them; `weights`: of both in all
+    strata; `between`: what their strata share.
     """
 
     names: tuple[str, str]
@@ -100,6 +102,17 @@ class PairWithinStrata:
     rows: MomentCounts
     column: str
     root: bool
+    weights: tuple[Floats, Floats]
+    between: tuple[BetweenStrata | None, BetweenStrata | None] = (None, None)
+
+    @property
+    def spread(self) -> bool:
+        """Whether clusters lie in several of the strata that are used."""
+        for position in (0, 1):
+            between = self._between(position)
+            if between is not None and np.any(np.triu(between.weights, 1)):
+                return True
+        return False
 
     @property
     def method(self) -> str:
@@ -115,9 +128,18 @@ class PairWithinStrata:
         """Moments of one of both in the strata that are used."""
         return self.parts[position].take(self.used)
 
+    def weights_of(self, position: int) -> Floats:
+        """Shares of the strata that are used in the weight of one of both."""
+        weight = self.weights[position][self.used]
+        return np.asarray(weight / weight.sum())
+
     def mean(self, position: int) -> Moments:
         """Moments of the adjusted mean."""
-        return adjusted_mean(self.used_parts(position), self.shares)
+        return adjusted_mean(self.used_parts(position), self.shares, self._between(position))
+
+    def _between(self, position: int) -> BetweenStrata | None:
+        between = self.between[position]
+        return None if between is None else between.take(self.used)
 
     def value(self, position: int) -> float:
         """The adjusted mean, or its root."""
@@ -146,6 +168,11 @@ class PairWithinStrata:
             return f"{name} and {self.names[1]}: no stratum has two {kind} of both."
         size = np.asarray(self.used_parts(position).size)
         beyond = float((size - 1).sum())
+        between = self._between(position)
+        if between is not None:
+            # a unit in several strata counts once
+            own_shares = self.weights_of(position)
+            beyond = min(beyond, 1 / float(own_shares @ between.weights @ own_shares) - 1)
         if beyond < MIN_UNITS - 1 - 1e-9:
             return (
                 f"{name} has {beyond:.3g} {kind} beyond the first of every stratum that it shares"
@@ -169,9 +196,10 @@ class PairWithinStrata:
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
         """Whether one contrast holds in all strata.
 
-        Of roots not their difference: it is the mean squares whose difference would be tested.
+        Of roots not their difference: it is the mean squares whose difference would be tested. Nor
+        where clusters lie in several strata, which are not independent.
         """
-        if self.root and not ratio:
+        if (self.root and not ratio) or self.spread:
             return None
         return homogeneity_test(self.used_parts(0), self.used_parts(1), ratio=ratio)
 
@@ -231,7 +259,40 @@ def pair_within_strata(
         rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
         column=column,
         root=root,
+        weights=(
+            moments._of_group(cells.weights[0], places[0]),
+            moments._of_group(cells.weights[0], places[1]),
+        ),
+        between=(
+            between_strata(moments, column, places[0]),
+            between_strata(moments, column, places[1]),
+        ),
     )
+
+
+def between_strata(moments: StratumMoments, column: str, group: int) -> BetweenStrata | None:
+    """What the strata of a group share; None where its clusters lie in one each."""
+    shared = moments.shared
+    if shared is None:
+        return None
+    strata, groups = np.divmod(shared.places, len(moments.groups))
+    own = groups[:, 0] == group
+    if not own.any():
+        return None
+    first, second = strata[own].T
+    cells = moments.cells
+    total = moments._of_group(cells.weights[0], group)
+    total = np.where(total > 0, total, 1.0)
+    units = moments._of_group(cells.units.astype(np.float64), group)
+    factor = np.sqrt(units / np.maximum(units - 1, 1))
+    weights = np.diag(moments._of_group(cells.weights[1], group) / total**2)
+    errors = np.diag(moments._of_group(cells.variance_of_mean(column), group))
+    of_pairs = 1 / (total[first] * total[second])
+    of_errors = shared.products[OF_ERRORS, cells.columns.index(column), own]
+    for rows, columns in ((first, second), (second, first)):
+        weights[rows, columns] = shared.weights[own] * of_pairs
+        errors[rows, columns] = of_errors * of_pairs * factor[rows] * factor[columns]
+    return BetweenStrata(weights=weights, errors=errors)
 
 
 def shares_of_rows(

@@ -7,8 +7,10 @@ Haenszel, tallies by every engine, and R: `lm`, and our twin in base R.
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
+from fairstats.ground.serialise import decode
 from fairstats.methods.rates.numbers.stratified import pair_within_strata
 from fairstats.numerics.means.hall import hall_statistics
 from fairstats.numerics.means.strata import adjusted_mean, homogeneity_test
@@ -345,8 +348,78 @@ def test_weights_and_clusters_within_strata() -> None:
         variance += share[grade] ** 2 * own
     assert result.stratified.std_error == pytest.approx(math.sqrt(variance))
     assert result.stratified.comparisons[0].n_strata == 4
-    with pytest.raises(fs.InputError, match="clusters with rows in more than one stratum"):
-        compare(frame, cluster=frame["sex"] + (np.arange(len(frame)) // 10).astype(str))
+    with pytest.raises(fs.InputError, match="clusters with rows in more than one group"):
+        compare(frame, cluster=np.arange(len(frame)) // 10)
+
+
+def visits(n: int = 600) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows of people who have several, in several grades, with a weight each."""
+    rng = np.random.default_rng(9)
+    person = rng.integers(0, 60, n)
+    grade = rng.integers(0, 4, n)
+    wage = rng.lognormal(2 + 0.4 * grade, 0.4) * np.exp(rng.normal(0, 0.3, 60))[person]
+    frame = pd.DataFrame(
+        {"wage": wage, "sex": np.where(person < 25, "m", "f"), "grade": grade, "person": person}
+    )
+    return frame, rng.uniform(0.5, 2, n)
+
+
+def test_clusters_in_several_strata_are_one_value_each() -> None:
+    """By hand, person by person: one linearised value over all strata; one stratum is the crude
+    comparison, and people of one grade each are what they were."""
+    frame, weight = visits()
+    within = compare(frame, sample_weight=weight, cluster=frame["person"]).stratified
+    totals = pd.Series(weight).groupby([frame["grade"], frame["sex"]]).sum().unstack()
+    share = totals["f"] * totals["m"] / (totals["f"] + totals["m"])
+    share /= share.sum()
+    values = np.zeros(60)
+    for (_, grade), rows in frame.groupby(["sex", "grade"]):
+        w = pd.Series(weight)[rows.index]
+        excess = w * (rows["wage"] - np.average(rows["wage"], weights=w))
+        of_people = excess.groupby(rows["person"]).sum()
+        factor = math.sqrt(len(of_people) / (len(of_people) - 1))
+        values[of_people.index] += share[grade] * factor * of_people / w.sum()
+    assert within.std_error == pytest.approx(math.sqrt((values**2).sum()), rel=1e-10)
+    (row,) = within.comparisons
+    assert math.isnan(row.pvalue_homogeneity)
+    assert row.n_strata == 4
+    again = decode(json.loads(json.dumps(within.to_dict())))
+    assert again.to_frame().equals(within.to_frame())
+    one = compare(
+        frame, sample_weight=weight, cluster=frame["person"], strata=np.ones(len(frame))
+    )
+    assert one.stratified.pvalue == pytest.approx(one.pvalue, rel=1e-9)
+    for metric in ("root_mean_squared_error", "mean_absolute_error"):
+        error = fs.prediction_errors(
+            frame["wage"],
+            frame["wage"] * 1.1,
+            metric=metric,
+            sensitive_features=frame["sex"],
+            strata=frame["grade"],
+            cluster=frame["person"],
+            reference="m",
+        ).stratified
+        assert error.verdict in ("violated", "undecided")
+    many = np.where(frame["sex"] == "m", frame["person"] % 15, frame["person"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsufficientEvidenceWarning)
+        few = compare(frame, cluster=frame["sex"] + many.astype(str)).stratified
+    # 15 people of all four grades count once, not in every grade
+    assert few.verdict == "insufficient evidence"
+    assert few.comparisons[0].note.startswith("m has 12 clusters beyond")
+
+
+def test_clusters_in_few_of_the_strata_and_all_else_in_one() -> None:
+    """What strata share is a sum over pairs of them: those that share nothing add nothing."""
+    frame, _ = visits()
+    grade = np.where(frame["person"] % 4 == 3, frame["person"] % 2 + 4, frame["grade"])
+    within = compare(frame, cluster=frame["person"], strata=grade).stratified
+    shared = within.stratum_moments.shared
+    assert shared is not None
+    strata, groups = np.divmod(shared.places, 2)
+    assert (groups[:, 0] == groups[:, 1]).all()
+    assert not (strata[:, 0] == strata[:, 1]).any()
+    assert strata.max() == 3
 
 
 @pytest.mark.parametrize("engine", ["rows", "polars", "duckdb"])
@@ -587,10 +660,51 @@ def test_every_number_is_recomputed_in_r(contrast: Any) -> None:
         contrast=contrast,
     )
     areas = compare_areas(risks(), contrast=contrast, margin=0.05)
-    for result in (means, roots, areas):
+    people, weight = visits()
+    across = compare(people, contrast=contrast, sample_weight=weight, cluster=people["person"])
+    for result in (means, roots, areas, across):
         table = fs.crosscheck(result.stratified).to_frame()
         assert len(table) > 20
         assert set(table["verdict"]) == {"agrees"}
+
+
+@pytest.mark.r("survey")
+def test_clusters_in_several_strata_as_survey_has_them() -> None:
+    """svyby of all crossings and svycontrast: the estimate, and the standard error but for the
+    factor n/(n − 1), which is of all clusters there, and of those of every crossing here."""
+    from fairstats.ground.rsession import call
+
+    frame, weight = visits()
+    groups = np.where(frame["sex"] == "m", "blue", "other")
+    call("base::source", str(Path(__file__).parents[3] / "r" / "survey_rates.R"))
+    there = call(
+        "survey_strata",
+        frame["wage"].to_numpy(),
+        groups.tolist(),
+        frame["grade"].astype(str).tolist(),
+        weight,
+        frame["person"].astype(str).tolist(),
+    )
+    options: dict[str, Any] = {"sample_weight": weight, "cluster": frame["person"]}
+    for contrast in ("difference", "ratio"):
+        within = compare(frame, contrast=contrast, **options).stratified
+        assert within.estimate == pytest.approx(there[contrast], rel=1e-10)
+        moments = within.stratum_moments
+        places = [moments.groups.index(name) for name in ("f", "m")]
+        pair = pair_within_strata(moments, "f", "m", "y", root=False)
+        variance = 0.0
+        for position, place in enumerate(places):
+            between = pair.between[position]
+            assert between is not None
+            units = moments._of_group(moments.cells.units.astype(float), place)
+            factor = np.sqrt((units - 1) / units)
+            slope = pair.shares * factor
+            if contrast == "ratio":
+                slope = slope / pair.value(1) * (within.estimate if position else 1.0)
+            variance += slope @ between.errors @ slope
+        expected = math.sqrt(variance * 60 / 59)
+        assert there[f"{contrast}_error"] == pytest.approx(expected, rel=1e-8)
+        assert within.std_error == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.r
@@ -608,6 +722,19 @@ def test_r_functions_say_the_same() -> None:
     assert float(np.atleast_1d(found["adjusted"])[0]) == pytest.approx(result.estimate, rel=1e-9)
     pvalue = float(np.atleast_1d(found["adjusted_pvalue"])[0])
     assert pvalue == pytest.approx(result.pvalue, rel=1e-6)
+    people, weight = visits()
+    across = compare(people, sample_weight=weight, cluster=people["person"]).stratified
+    columns["sensitive_features"] = people["sex"].tolist()
+    columns["strata"] = people["grade"].astype(str).tolist()
+    found = call(
+        "fs_means",
+        y=people["wage"].to_numpy(),
+        sample_weight=weight,
+        cluster=people["person"].astype(str).tolist(),
+        **columns,
+    )
+    pvalue = float(np.atleast_1d(found["adjusted_pvalue"])[0])
+    assert pvalue == pytest.approx(across.pvalue, rel=1e-6)
     scored = risks()
     areas = compare_areas(scored).stratified
     columns["sensitive_features"] = scored["sex"].tolist()
