@@ -150,6 +150,20 @@ def _medians_of_few_rows() -> list[str]:
     return list(result.stratified.notes())
 
 
+def _quantiles_of_rising_weights() -> list[str]:
+    """120 rows, of which the highest weigh most."""
+    rng = np.random.default_rng(1)
+    numbers = rng.normal(size=720)
+    result = fs.means(
+        numbers,
+        sensitive_features=np.repeat(["small", "large"], [120, 600]),
+        statistic=0.9,
+        sample_weight=np.exp(0.83 * numbers),
+        reference="large",
+    )
+    return list(result.notes())
+
+
 def _roots_beside_all() -> list[str]:
     """400 rows beside 60 of twice the spread."""
     errors = np.random.default_rng(1).normal(size=460) * np.repeat([1, 2], [400, 60])
@@ -648,6 +662,15 @@ SAID = (
         "of few skewed rows in many strata more",
         _medians_of_few_rows,
         "Quantiles of few skewed rows are biased alike in every stratum",
+    ),
+    Said(
+        "means",
+        r"means\(statistic=0.9, sample_weight=\)",
+        "rise with the number",
+        fs.means,
+        "few effective rows beyond",
+        _quantiles_of_rising_weights,
+        "effective rows lie beyond a quantile",
     ),
     Said(
         "means",

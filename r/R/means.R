@@ -236,9 +236,6 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     )
     values <- mean_values(moments, root)
   } else {
-    if (!is.null(scene$input$weight) || !is.null(scene$input$cluster)) {
-      stop_argument("statistic", "a quantile of weighted or clustered rows", "\"mean\"")
-    }
     if (arguments$comparisons == "overall") {
       stop_argument("comparisons", "\"overall\" of quantiles", "\"rest\", or statistic = \"mean\"")
     }
@@ -246,7 +243,12 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     if (is_rest && arguments$simultaneous == "max-z") {
       stop_argument("simultaneous", "\"max-z\" beside all other rows", "\"bonferroni\"")
     }
-    values <- quantile_values(samples_of(numbers[[column]], place, length(groups), is_rest), order)
+    input <- scene$input
+    one_group_each(input$cluster, place)
+    values <- quantile_values(
+      samples_of(numbers[[column]], place, length(groups), is_rest, input$weight, input$cluster),
+      order
+    )
   }
   adjust <- NULL
   if (!is.null(scene$stratum)) {
@@ -679,49 +681,170 @@ mean_values <- function(m, root = FALSE) {
   )
 }
 
-# The values of every group, and behind them those of all others of each where `rest`.
-samples_of <- function(x, place, count, rest) {
-  samples <- lapply(seq_len(count), function(g) x[place == g])
-  if (rest) c(samples, lapply(seq_len(count), function(g) x[place != g])) else samples
+# The rows of every group, and behind them those of all others of each where `rest`.
+samples_of <- function(x, place, count, rest, weight = NULL, cluster = NULL) {
+  sample_of <- function(rows) list(x = x[rows], w = weight[rows], unit = cluster[rows])
+  samples <- lapply(seq_len(count), function(g) sample_of(place == g))
+  if (!rest) {
+    return(samples)
+  }
+  c(samples, lapply(seq_len(count), function(g) sample_of(place != g)))
 }
 
-# Quantiles of samples: type 7, limits by interpolated order statistics (Nyblom 1992).
-quantile_values <- function(samples, order) {
-  value <- vapply(unname(samples), stats::quantile, 0, order, names = FALSE, type = 7L)
+# Clusters within groups, whose quantiles are independent then.
+one_group_each <- function(cluster, place) {
+  if (!is.null(cluster) && any(rowSums(table(cluster, place) > 0) > 1)) {
+    stop_argument("cluster", "clusters in several groups", "clusters within groups")
+  }
+}
+
+# A quantile of one sample, with own(critical), the (effective) numbers of sampling units and rows,
+# and the least value. Equal weights and clusters of one row change nothing.
+quantile_of_sample <- function(sample, order) {
+  x <- sample$x
+  w <- if (is.null(sample$w)) rep(1, length(x)) else sample$w
+  unit <- sample$unit[w > 0]
+  x <- x[w > 0]
+  w <- w[w > 0]
+  if (!anyDuplicated(unit)) {
+    unit <- NULL
+  }
+  if (is.null(unit) && (!length(w) || diff(range(w)) <= 1e-12 * w[1L])) {
+    return(quantile_of_equal_rows(x, order))
+  }
+  quantile_of_weighted_rows(x, w, unit, order)
+}
+
+# Type 7, limits by interpolated order statistics (Nyblom 1992).
+quantile_of_equal_rows <- function(x, order) {
+  n <- length(x)
+  if (!n) {
+    return(list(
+      value = NaN,
+      size = 0,
+      rows = 0,
+      least = NaN,
+      own = function(critical) c(NaN, NaN)
+    ))
+  }
   lower <- function(x, p, error) {
     x <- sort(x)
-    n <- length(x)
-    beyond <- function(r) stats::pbinom(r - 1, n, p) # P(X(r) > Q)
+    beyond <- function(r) stats::pbinom(r, n, p) # P(X(r + 1) > Q)
     # the last rank that is no likelier than that, by halves (qbinom errs where the error is tiny)
-    r <- 0
+    first <- 0
     too_late <- n + 1
-    while (too_late - r > 1) {
-      middle <- (r + too_late) %/% 2
-      if (beyond(middle) <= error) r <- middle else too_late <- middle
+    while (too_late - first > 1) {
+      middle <- (first + too_late) %/% 2
+      if (beyond(middle - 1) <= error) first <- middle else too_late <- middle
     }
-    if (r == 0) {
-      return(-Inf)
-    }
-    if (r >= n) {
-      return(x[n])
-    }
-    if (error <= beyond(r)) {
-      return(x[r])
-    }
-    odds <- r * (1 - p) * (beyond(r + 1) - error) / ((n - r) * p * (error - beyond(r)))
-    x[r] + (x[r + 1L] - x[r]) / (1 + odds)
+    between_ranks(x, first, beyond, identity, function(r) n, p, error)
   }
-  own <- function(g, critical) {
+  own <- function(critical) {
     error <- stats::pnorm(-critical)
-    c(lower(samples[[g]], order, error), -lower(-samples[[g]], 1 - order, error))
+    c(lower(x, order, error), -lower(-x, 1 - order, error))
   }
+  list(
+    value = stats::quantile(x, order, names = FALSE, type = 7L),
+    size = n,
+    rows = n,
+    least = min(x),
+    own = own
+  )
+}
+
+# The lower limit of a quantile of order p, ascending x: after the rank `first`, where `beyond`, the
+# probability that X(r + 1) > Q, passes the error; `counted(r)` of `n(r)` rows are the first r.
+between_ranks <- function(x, first, beyond, counted, n, p, error) {
+  if (first == 0L) {
+    return(-Inf)
+  }
+  r <- min(first, length(x) - 1L)
+  if (r == 0L || error <= beyond(r - 1)) {
+    return(x[max(r, 1L)])
+  }
+  k <- counted(r)
+  odds <- k * (1 - p) * (beyond(r) - error) / ((n(r) - k) * p * (error - beyond(r - 1)))
+  x[r] + (x[r + 1L] - x[r]) / (1 + max(odds, 0))
+}
+
+# Hyndman and Fan's seventh rule with weights, as survey::svyquantile(qrule = "hf7") has it, limits
+# where the weighted share below a value is no longer likely (Woodruff 1952): that of a binomial law
+# of the effective rows, by the beta function as Korn and Graubard (1998) do.
+quantile_of_weighted_rows <- function(x, w, unit, order) {
+  ascending <- order(x)
+  x <- x[ascending]
+  w <- w[ascending] / sum(w)
+  unit <- unit[ascending]
+  n <- length(x)
+  # rows of one value share their weight, and its square, evenly
+  share <- cumsum(c(0, stats::ave(w, x)))
+  share[n + 1L] <- 1
+  square <- cumsum(c(0, stats::ave(w^2, x)))
+  all <- sum(w^2)
+  effective <- function(share, square) {
+    below <- ifelse(share > 0, square / share, all)
+    above <- ifelse(share < 1, (all - square) / (1 - share), all)
+    1 / ((1 - order) * below + order * above)
+  }
+  at_quantile <- effective(order, stats::approx(share, square, order)$y)
+  counted <- pmin(effective(share, square), at_quantile, 1 / all)
+  size <- kish(w)
+  if (!is.null(unit)) {
+    size <- kish(as.vector(tapply(w, unit, sum)))
+    first <- stats::ave(utils::head(share, -1L), x, FUN = min)
+    span <- stats::ave(w, x, FUN = sum)
+    chance <- pmin(pmax((order - first) / span, 0), 1)
+    by_chance <- sum(w^2 * chance * (1 - chance))
+    moved <- w * (chance - order)
+    of_units <- as.vector(tapply(moved, unit, sum))
+    m <- length(of_units)
+    bessel <- if (m > 1L) (1 - 1 / n) / (1 - 1 / m) else 1
+    effect <- (sum(of_units^2) + by_chance) / (sum(moved^2) + by_chance) * bessel
+    counted <- counted / max(effect, 1)
+  }
+  lower <- function(x, share, n, p, error) {
+    beyond <- stats::pbeta(1 - p, pmax(n - n * share, 1e-300), n * share + 1)
+    beyond[length(beyond)] <- 1
+    at <- function(values) function(r) values[r + 1L]
+    first <- which(beyond > error)[1L] - 1L
+    between_ranks(x, first, at(beyond), at(n * share), at(n), p, error)
+  }
+  own <- function(critical) {
+    if (!size - 1 > 1e-9) {
+      return(c(-Inf, Inf))
+    }
+    error <- stats::pnorm(-critical)
+    if (error < 0.5) {
+      counted <- counted * (stats::qt(error, n - 1) / stats::qt(error, size - 1))^2
+    }
+    c(
+      lower(x, share, counted, order, error),
+      0 - lower(-rev(x), 1 - rev(share), rev(counted), 1 - order, error)
+    )
+  }
+  at <- utils::head(share, -1L)
+  value <- if (n > 1L) stats::approx(at / at[n], x, order, rule = 2)$y else x
+  list(value = value, size = size, rows = kish(w), least = x[1L], own = own)
+}
+
+# What every sample has, and what compares two.
+quantile_values <- function(samples, order) {
+  found <- lapply(unname(samples), quantile_of_sample, order)
+  value <- vapply(found, `[[`, 0, "value")
+  n <- vapply(unname(samples), function(sample) length(sample$x), 0L)
+  own <- function(g, critical) found[[g]]$own(critical)
   against <- function(g, reference, ratio) {
     # behind the groups stand all others of each
     if (reference == -1L) {
       reference <- length(samples) / 2 + g
     }
-    both <- samples[c(g, reference)]
-    fine <- min(lengths(both)) >= FEWEST_UNITS && !(ratio && min(unlist(both)) <= 0)
+    fine <- all(vapply(
+      found[c(g, reference)],
+      function(sample) {
+        sample$size >= FEWEST_UNITS - 1e-9 && !(ratio && sample$least <= 0)
+      },
+      NA
+    ))
     scale <- if (ratio) function(x) ifelse(x > 0, suppressWarnings(log(x)), -Inf) else identity
     contrast <- if (fine) {
       mover_of_two(
@@ -733,17 +856,19 @@ quantile_values <- function(samples, order) {
     }
     list(
       value = value[[reference]],
-      n = length(samples[[reference]]),
+      n = n[[reference]],
       own = function(critical) own(reference, critical),
       contrast = contrast
     )
   }
-  variance <- vapply(seq_along(samples), function(g) (diff(own(g, 1)) / 2)^2, 0)
   list(
     value = value,
-    n = lengths(samples, use.names = FALSE),
-    variance = variance,
+    n = n,
+    variance = vapply(seq_along(samples), function(g) (diff(own(g, 1)) / 2)^2, 0),
     share = NULL,
+    size = vapply(found, `[[`, 0, "size"),
+    rows = vapply(found, `[[`, 0, "rows"),
+    least = vapply(found, `[[`, 0, "least"),
     against = against,
     own = own,
     method = "order statistics (MOVER)"
@@ -926,9 +1051,18 @@ crosscheck_quantiles <- function(
   order,
   first,
   second,
-  ...
+  ...,
+  weight = NULL,
+  cluster = NULL
 ) {
-  samples <- samples_of(y, match(group, groups), length(groups), any(second == -1))
+  samples <- samples_of(
+    y,
+    match(group, groups),
+    length(groups),
+    any(second == -1),
+    weight,
+    if (!is.null(cluster)) as.integer(factor(cluster))
+  )
   numbers_as_columns(
     quantile_values(samples, order),
     first,

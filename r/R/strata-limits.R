@@ -84,17 +84,17 @@ weight_of_cells <- function(cell, count, weight) {
 }
 
 # Quantiles of all crossings.
-quantiles_of_cells <- function(y, cell, count, order, weight = NULL) {
-  samples <- unname(split(y, factor(cell, seq_len(count))))
-  sizes <- lengths(samples)
-  values <- quantile_values(lapply(samples, function(x) if (length(x)) x else NA_real_), order)
+quantiles_of_cells <- function(y, cell, count, order, weight = NULL, cluster = NULL) {
+  one_group_each(cluster, cell)
+  values <- quantile_values(samples_of(y, cell, count, FALSE, weight, cluster), order)
   rarer <- min(order, 1 - order)
+  least <- max(ceiling(FEWEST_BEYOND_QUANTILE / rarer - 1e-9), FEWEST_UNITS)
   list(
     value = values$value,
     own = values$own,
-    enough = sizes >= max(ceiling(FEWEST_BEYOND_QUANTILE / rarer - 1e-9), FEWEST_UNITS),
-    positive = vapply(samples, function(x) length(x) > 0L && min(x) > 0, NA),
-    n = sizes,
+    enough = values$rows >= least - 1e-9 & values$size >= FEWEST_UNITS - 1e-9,
+    positive = !is.na(values$least) & values$least > 0,
+    n = values$n,
     weight = weight_of_cells(cell, count, weight),
     method = values$method
   )
@@ -176,7 +176,7 @@ steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
 # What compares two groups within strata, for adjusted_rows().
 quantiles_in_strata <- function(y, order) {
   function(cell, count, design, about, together) {
-    cells <- quantiles_of_cells(y, cell, count, order, design$weight)
+    cells <- quantiles_of_cells(y, cell, count, order, design$weight, design$cluster)
     function(pair) {
       level <- about$options$confidence_level
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
@@ -196,8 +196,11 @@ regressions_in_strata <- function(metric, y, score) {
 
 # Every number of a comparison of a report, from the rows; `cell`: the crossing of each row, `pair`:
 # those of the group and then of its reference.
-crosscheck_adjusted_quantiles <- function(y, cell, count, order, weight, pair, ...) {
-  cells <- quantiles_of_cells(y, cell, count, order, weight)
+crosscheck_adjusted_quantiles <- function(y, cell, count, order, weight, cluster, pair, ...) {
+  if (!is.null(cluster)) {
+    cluster <- as.integer(factor(cluster))
+  }
+  cells <- quantiles_of_cells(y, cell, count, order, weight, cluster)
   row <- compare_adjusted_limits(cells, pair, ...)
   as_columns(list(row[names(row) != "method"]))
 }

@@ -51,6 +51,8 @@ _TWIN_OF_ADJUSTED_FITS = "crosscheck_adjusted_regressions"
 _TWIN_OF_ADJUSTED_DRAWS = "crosscheck_adjusted_draws"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
+#: Twins that take every row, with its weight and cluster.
+_TWINS_OF_ROWS = (_TWIN_OF_QUANTILES, _TWIN_OF_RISKS)
 #: Rows of a decomposition for each pair of groups.
 _N_PARTS = 3
 #: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
@@ -111,7 +113,7 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
             yield place.needs_data("estimate", comparison.estimate, reason)
         yield from adjusted(result, bench)
         return
-    design = design_of_rows(result, bench) if twin == _TWIN_OF_RISKS else {}
+    design = design_of_rows(result, bench) if twin in _TWINS_OF_ROWS else {}
     answer = bench.call(twin, *arguments, **_choices_for_r(result), **(design or {}))
     joint_rows = rows_of(answer)
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
@@ -273,7 +275,8 @@ def _crossed_rows(result: Any, bench: Bench) -> tuple[str, tuple[Any, ...]] | No
         return _TWIN_OF_ADJUSTED_DRAWS, arguments
     if metric in CALIBRATIONS:
         return _TWIN_OF_ADJUSTED_FITS, (metric, *numbers, cell, count, weight, cluster)
-    return _TWIN_OF_ADJUSTED_QUANTILES, (numbers[0], cell, count, _order_of(metric), weight)
+    order = _order_of(metric)
+    return _TWIN_OF_ADJUSTED_QUANTILES, (numbers[0], cell, count, order, weight, cluster)
 
 
 def _order_of(metric: str) -> float:
@@ -434,7 +437,7 @@ def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
         return _moments_for_r(result.moments, result.column)
     numbers_needed = ("y",) if twin == _TWIN_OF_QUANTILES else ("y_true", "score")
     columns = bench.given(*numbers_needed, "sensitive_features")
-    if columns is None or (twin == _TWIN_OF_RISKS and design_of_rows(result, bench) is None):
+    if columns is None or design_of_rows(result, bench) is None:
         return None
     *numbers_given, group = columns
     rows = (

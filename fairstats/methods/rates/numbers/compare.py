@@ -36,7 +36,7 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups
 from fairstats.numerics.means.hall import Moments, as_student, hall_limits_of_mean, sum_of_means
-from fairstats.numerics.means.quantiles import CountedValues, quantile_limits
+from fairstats.numerics.means.weighted_quantiles import SampleQuantile
 from fairstats.numerics.rates.score import Contrast
 
 #: Effective units that a group needs: of fewer no valid limits of a skewed number are known. By
@@ -236,11 +236,11 @@ def _roots_of_limits(group: Moments, z: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class QuantileValues:
-    """Quantiles of every group, from its sorted values."""
+    """Quantiles of every group; `clustered`: whether units are clusters."""
 
     groups: tuple[str, ...]
-    samples: tuple[CountedValues, ...]
-    order: float
+    samples: tuple[SampleQuantile, ...]
+    clustered: bool = False
 
     @property
     def method(self) -> str:
@@ -254,15 +254,11 @@ class QuantileValues:
 
     def value(self, position: int) -> float:
         """The quantile of a group."""
-        sample = self.samples[position]
-        return sample.quantile(self.order) if sample.size else math.nan
+        return self.samples[position].value
 
     def interval(self, position: int, z: float) -> tuple[float, float]:
         """Order statistics, interpolated."""
-        sample = self.samples[position]
-        if not sample.size:
-            return math.nan, math.nan
-        return quantile_limits(sample, self.order, z)
+        return self.samples[position].limits(z)
 
     def variances(self) -> Floats:
         """From the width of the interval at one standard error."""
@@ -272,18 +268,26 @@ class QuantileValues:
         return (np.array(widths) / 2) ** 2
 
     def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows, or for a ratio a value that is not above 0."""
+        """Too few rows or clusters, or for a ratio a value that is not above 0."""
         sample = self.samples[position]
         name = self.groups[position]
-        if sample.size < MIN_UNITS:
-            return f"{name} has {sample.size} rows, and quantiles need {MIN_UNITS}."
-        if ratio and not sample.values[0] > 0:
+        if sample.size < MIN_UNITS - 1e-9:
+            units = words_of_units(sample.size, clustered=self.clustered)
+            return f"{name} has {units}, and quantiles need {MIN_UNITS}."
+        if ratio and not sample.smallest > 0:
             return f"{name} has numbers of 0 or below, of which ratios of quantiles have no limits."
         return ""
 
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
         """By MOVER; of ratios on the logarithmic scale, on which quantiles are the same rows."""
         return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
+
+
+def words_of_units(units: float, *, clustered: bool) -> str:
+    """A number of rows or clusters, effective ones where it is no whole number."""
+    kind = "clusters" if clustered else "rows"
+    effective = "" if units == round(units) else "effective "
+    return f"{units:.3g} {effective}{kind}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from fairstats.ground.checks import (
-    Floats,
     SeedOrGenerator,
     check_choice,
     check_flag,
@@ -68,7 +67,11 @@ from fairstats.methods.rates.numbers.stratified_curves import (
 )
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import POOLED
-from fairstats.numerics.means.quantiles import CountedValues
+from fairstats.numerics.means.weighted_quantiles import (
+    SampleQuantile,
+    WeightedQuantile,
+    quantile_of_rows,
+)
 
 Comparisons = Literal["reference", "all", "rest", "overall"]
 #: Metric → the error that it is a mean of.
@@ -79,6 +82,8 @@ ERROR_OF = {
 }
 #: Rows that a stratum needs on either side of its quantile, so that limits are no open ends.
 ROWS_BEYOND_QUANTILE = 5
+#: Fewer effective rows beyond a weighted quantile are remarked on.
+FEW_BEYOND_WEIGHTED = 5
 _RESIDUAL = "mean_residual"
 TITLES = {
     "mean": "Means",
@@ -174,7 +179,7 @@ def means(
         along.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights, and sampling units, each of which lies within one group (and one stratum).
-        Variances are linearised over the units, with Kish's number of them. Not for quantiles.
+        Variances are linearised over the units, with Kish's number of them.
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     groups : sequence, optional
@@ -238,6 +243,13 @@ def means(
     Limits of quantiles are interpolated order statistics [2]_, and those of their differences and
     ratios come from both groups' limits (MOVER [3]_). Values are R's type 7.
 
+    With weights or clusters quantiles are those of R's ``svyquantile(qrule="hf7")``, and limits the
+    values at which the weighted share below is no longer likely (Woodruff [7]_), by the binomial law
+    of the effective rows that Korn and Graubard [8]_ take: of three estimates of these the least.
+    One-sided errors at a nominal .05, CV of the weights .5 and 1, clusters of 5 and of 1 to 15 rows:
+    up to .053; of weights that rise with the number itself up to .064, and .09 with few effective
+    rows beyond the quantile (q = .9, 120 beside 600 rows, CV 1).
+
     Limits of standardised differences are by the studentised bootstrap [4]_ of rows or clusters,
     standard errors by the delta method; with weights and clusters, too. They need rows, not
     `counts`. Lending practice often divides by the standard deviation of all applicants instead.
@@ -262,6 +274,10 @@ def means(
        Statistics in Medicine 28, 3083–3107.
     .. [6] Cochran (1954). The combination of estimates from different experiments. Biometrics 10,
        101–129.
+    .. [7] Woodruff (1952). Confidence intervals for medians and other position measures. JASA 47,
+       635–646.
+    .. [8] Korn, Graubard (1998). Confidence intervals for proportions with small expected number of
+       positive counts estimated from survey data. Survey Methodology 24, 193–201.
 
     Examples
     --------
@@ -308,7 +324,7 @@ def means(
         'statistic="selection_rate", or statistic=0.9 for a quantile of every group',
     )
     if order is not None:
-        _check_quantiles(from_counts, sample_weight, cluster, settings)
+        _check_quantiles(from_counts, settings)
     if standardised:
         _check_standardised(from_counts, order, by_quantile=by_quantile)
     if by_quantile:
@@ -413,18 +429,29 @@ def _compare_drawn(
 def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: float) -> CellValues:
     """Quantiles of every crossing of stratum and group."""
     _, crossed = cross_with_strata(outcomes)
-    samples = _count_values(crossed.numbers[OUTCOME], crossed, beside_rest=False)
+    samples = _quantiles_of_groups(crossed, order)
     rarer = min(order, 1 - order)
     least = max(math.ceil(ROWS_BEYOND_QUANTILE / rarer - 1e-9), MIN_UNITS)
-    enough = [sample.size >= least for sample in samples]
-    positive = [sample.size > 0 and sample.values[0] > 0 for sample in samples]
+    enough = []
+    for sample in samples:
+        enough.append(sample.rows >= least - 1e-9 and sample.size >= MIN_UNITS - 1e-9)
+    positive = [sample.smallest > 0 for sample in samples]
     shape = (len(within.strata), len(within.groups))
     return CellValues(
-        values=QuantileValues(groups=within.cells.groups, samples=samples, order=order),
+        values=QuantileValues(groups=within.cells.groups, samples=samples),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),
-        needs=f"{least:,} rows of both",
+        needs=_needs_of_quantiles(least, outcomes),
     )
+
+
+def _needs_of_quantiles(least: int, outcomes: Outcomes) -> str:
+    """What a stratum needs of both groups, in words."""
+    effective = "" if outcomes.weight is None else "effective "
+    words = f"{least:,} {effective}rows of both"
+    if outcomes.cluster is not None:
+        words += f" in {MIN_UNITS} {effective}clusters"
+    return words
 
 
 def _compare_quantiles(
@@ -441,8 +468,8 @@ def _compare_quantiles(
     beside_rest = settings.comparisons == REST_OF_ROWS
     if beside_rest:
         names = (*names, *([REST] * len(names)))
-    samples = _count_values(outcomes.numbers[OUTCOME], outcomes, beside_rest=beside_rest)
-    values = QuantileValues(groups=names, samples=samples, order=order)
+    samples = _quantiles_of_groups(outcomes, order, beside_rest=beside_rest)
+    values = QuantileValues(groups=names, samples=samples, clustered=moments.clustered)
     pooled = None
     if beside_rest:
         z = z_of_level(settings.confidence_level)
@@ -460,6 +487,21 @@ def _compare_quantiles(
         ratio=ratio,
         order=order,
         pooled=pooled,
+        remarks=_remarks_on_weights(samples, order),
+    )
+
+
+def _remarks_on_weights(samples: Sequence[SampleQuantile], order: float) -> tuple[str, ...]:
+    """Where weights that go with the number would make limits too near."""
+    beyond = []
+    for sample in samples:
+        if isinstance(sample, WeightedQuantile) and sample.is_weighted:
+            beyond.append(sample.effective_rows * min(order, 1 - order))
+    if not beyond or min(beyond) >= FEW_BEYOND_WEIGHTED:
+        return ()
+    return (
+        f"Fewer than {FEW_BEYOND_WEIGHTED} effective rows lie beyond a quantile: where weights rise"
+        " or fall with the number itself, one-sided limits at 5% missed in up to .09 of samples.",
     )
 
 
@@ -671,18 +713,26 @@ def moments_of(counts: Any, columns: tuple[str, ...], arguments: str) -> MomentC
     return moments
 
 
-def _count_values(
-    numbers: Floats, outcomes: Outcomes, *, beside_rest: bool
-) -> tuple[CountedValues, ...]:
-    """The sorted values of every group, and behind them of all others of each where asked for."""
+def _quantiles_of_groups(
+    outcomes: Outcomes, order: float, *, beside_rest: bool = False
+) -> tuple[SampleQuantile, ...]:
+    """The quantile of every group, and behind them of all others of each where asked for."""
+    numbers = outcomes.numbers[OUTCOME]
     codes = outcomes.groups.codes
+    clusters = None if outcomes.cluster is None else outcomes.cluster.codes
     masks = [codes == position for position in range(len(outcomes.groups.labels))]
     if beside_rest:
         masks += [~mask for mask in masks]
     samples = []
     for mask in masks:
-        values, rows = np.unique(numbers[mask], return_counts=True)
-        samples.append(CountedValues(values, np.cumsum(rows)))
+        samples.append(
+            quantile_of_rows(
+                numbers[mask],
+                None if outcomes.weight is None else outcomes.weight[mask],
+                None if clusters is None else clusters[mask],
+                order,
+            )
+        )
     return tuple(samples)
 
 
@@ -704,9 +754,7 @@ def _check_statistic(statistic: Any) -> float | None:
     )
 
 
-def _check_quantiles(
-    from_counts: bool, sample_weight: Any, cluster: Any, settings: Inference
-) -> None:
+def _check_quantiles(from_counts: bool, settings: Inference) -> None:
     """Raise where quantiles are asked of what cannot give them."""
     if from_counts:
         raise InputError(
@@ -714,14 +762,6 @@ def _check_quantiles(
             got="a quantile of moments",
             allowed="'mean' with counts=: moments do not hold the values",
             cure="pass y, row by row",
-        )
-    for argument, column in (("sample_weight", sample_weight), ("cluster", cluster)):
-        check_that(
-            column is None,
-            argument,
-            column,
-            "None for quantiles, whose limits are order statistics of independent rows",
-            'statistic="mean"',
         )
     check_choice(
         "comparisons",
