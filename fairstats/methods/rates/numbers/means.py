@@ -247,7 +247,7 @@ def means(
     values at which the weighted share below is no longer likely (Woodruff [7]_), by the binomial law
     of the effective rows that Korn and Graubard [8]_ take: of three estimates of these the least.
     One-sided errors at a nominal .05, CV of the weights .5 and 1, clusters of 5 and of 1 to 15 rows:
-    up to .053; of weights that rise with the number itself up to .064, and .09 with few effective
+    up to .046; of weights that rise with the number itself up to .058, and .09 with few effective
     rows beyond the quantile (q = .9, 120 beside 600 rows, CV 1).
 
     Limits of standardised differences are by the studentised bootstrap [4]_ of rows or clusters,
