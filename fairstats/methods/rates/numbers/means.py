@@ -44,7 +44,6 @@ from fairstats.methods.rates.numbers.cutoffs import (
 from fairstats.methods.rates.numbers.options import (
     check_contrast,
     check_rows_of_bootstrap,
-    check_strata_of_numbers,
     make_number_settings,
     name_of_strata,
 )
@@ -56,6 +55,7 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
 from fairstats.methods.rates.numbers.strata_draws import drawn_cells
 from fairstats.methods.rates.numbers.strata_limits import CellValues
+from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
@@ -66,7 +66,6 @@ from fairstats.methods.rates.numbers.stratified_curves import (
     with_adjusted_rates,
 )
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.weighted_quantiles import (
     SampleQuantile,
     WeightedQuantile,
@@ -169,17 +168,20 @@ def means(
         Adjustment of p-values, and so of verdicts, over the comparisons: holm, bonferroni, sidak,
         hommel, fdr_bh or none.
     strata : array-like, shape (n,), optional
-        Confounder (not with "rest" and "overall"): the result then has comparisons within strata
+        Confounder: the result then has comparisons within strata
         beside the crude ones (`stratified`, and columns ``adjusted…``), and a sentence where they
         disagree. Each mean, or quantile, is Σωm over the strata, with the weights of Mantel and
         Haenszel, ω ∝ w₁w₀/(w₁ + w₀), w the rows of both groups (or the sums of their weights);
         standardised differences divide by the spread within strata, selection rates are compared by
         the stratified score. Strata without two rows (or
-        clusters) of both are left out and named. A tally that was made with strata brings them
-        along.
+        clusters) of both are left out and named. With "rest" all other rows of a stratum are one
+        group; with "overall" the group's mean is compared with everybody's, Σn₁m/Σn₁ over the
+        strata, n₁ the group's rows: observed with expected. A tally that was made with strata
+        brings them along.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights, and sampling units, each of which lies within one group (and one stratum).
-        Variances are linearised over the units, with Kish's number of them.
+        Weights, and sampling units, each of which lies within one group. Clusters may lie in
+        several strata of means, but not of quantiles and standardised differences. Variances are
+        linearised over the units, with Kish's number of them.
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     groups : sequence, optional
@@ -230,7 +232,9 @@ def means(
     strata is tested by Cochran's Q [6]_ of statistics that are mended in the same way, over strata
     with five rows of both: of level .05 it has .025 to .055, but up to .13 where tails are long and
     the sizes of both groups run opposite over the strata. Simultaneous limits within strata are
-    Bonferroni's.
+    Bonferroni's. Clusters that lie in several strata are one linearised value each, over all
+    strata, and count once: 25 beside 100 clusters of four exponential rows .033 and .062, which is
+    what the same clusters have without strata.
 
     Limits of a sum of quantiles over strata are by MOVER [3]_ of the strata's own, with 20 rows of
     both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with
@@ -313,7 +317,6 @@ def means(
         comparisons=comparisons,
         adjust=adjust,
     )
-    check_strata_of_numbers(strata, comparisons)
     row_columns = {"y": y, "sensitive_features": sensitive_features, "strata": strata}
     from_counts = counts_or_rows(counts, needs="y", **row_columns)
     check_that(
@@ -335,10 +338,10 @@ def means(
         check_unmerged(counted)
         rows = CutRows(counts=counted, larger_is_better=larger_is_better)
         shares = compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
-        return _with_shares_of_tally(shares, counts, settings)
+        return _with_shares_of_tally(shares, counts)
     if from_counts:
         moments = moments_of(counts, (OUTCOME,), "outcome=")
-        within = stratum_moments_of(counts, settings)
+        within = stratum_moments_of(counts)
         return compare_means(moments, "mean", settings, reference, ratio=ratio, within=within)
     outcomes = Outcomes.from_arrays(
         sensitive_features=sensitive_features,
@@ -373,15 +376,15 @@ def means(
     within = stratum_moments_of_rows(outcomes, outcomes.numbers, strata)
     if within is None:
         return result
-    return with_adjusted_means(result, within, cells=_quantiles_by_stratum(outcomes, within, order))
+    cells = _quantiles_by_stratum(outcomes, within, order, settings)
+    return with_adjusted_means(result, within, cells=cells)
 
 
 def _with_shares_of_tally(
-    shares: CurveDifferenceResult | CurveRatioResult, counts: Any, settings: Inference
+    shares: CurveDifferenceResult | CurveRatioResult, counts: Any
 ) -> CurveDifferenceResult | CurveRatioResult:
-    """Selection by quantile within the strata of a tally that has some, unless groups are pooled."""
-    is_stratified = isinstance(counts, Tally) and counts.stratified
-    if not is_stratified or settings.comparisons in POOLED:
+    """Selection by quantile within the strata of a tally that has some."""
+    if not (isinstance(counts, Tally) and counts.stratified):
         return shares
     strata, groups, cells, name = counts._scores_in_strata()
     crossed = CutRows(counts=cells, larger_is_better=shares.larger_is_better)
@@ -426,9 +429,12 @@ def _compare_drawn(
     return with_adjusted_means(compared.result, within, cells=cells)
 
 
-def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: float) -> CellValues:
-    """Quantiles of every crossing of stratum and group."""
-    _, crossed = cross_with_strata(outcomes)
+def _quantiles_by_stratum(
+    outcomes: Outcomes, within: StratumMoments, order: float, settings: Inference
+) -> CellValues:
+    """Quantiles of every crossing of stratum and group, or all others of each."""
+    rows, _ = rows_by_side(outcomes, settings.comparisons)
+    _, crossed = cross_with_strata(rows)
     samples = _quantiles_of_groups(crossed, order)
     rarer = min(order, 1 - order)
     least = max(math.ceil(ROWS_BEYOND_QUANTILE / rarer - 1e-9), MIN_UNITS)
@@ -436,9 +442,9 @@ def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: flo
     for sample in samples:
         enough.append(sample.rows >= least - 1e-9 and sample.size >= MIN_UNITS - 1e-9)
     positive = [sample.smallest > 0 for sample in samples]
-    shape = (len(within.strata), len(within.groups))
+    shape = (len(within.strata), len(rows.groups.labels))
     return CellValues(
-        values=QuantileValues(groups=within.cells.groups, samples=samples),
+        values=QuantileValues(groups=crossed.groups.labels, samples=samples),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),
         needs=_needs_of_quantiles(least, outcomes),
@@ -621,7 +627,6 @@ def prediction_errors(
         comparisons=comparisons,
         adjust=adjust,
     )
-    check_strata_of_numbers(strata, comparisons)
     row_columns = {
         "y_true": y_true,
         "y_pred": y_pred,
@@ -633,7 +638,7 @@ def prediction_errors(
         check_rows_of_bootstrap(from_counts, "metric", "R² of moments")
     if from_counts:
         moments = moments_of(counts, ERRORS, "outcome= and predicted=")
-        within = stratum_moments_of(counts, settings)
+        within = stratum_moments_of(counts)
     else:
         outcomes = Outcomes.from_arrays(
             sensitive_features=sensitive_features,
@@ -687,12 +692,11 @@ def compare_means(
     return with_adjusted_means(result, within)
 
 
-def stratum_moments_of(counts: Any, settings: Inference) -> StratumMoments | None:
-    """Moments by stratum of a tally that has strata, unless groups are pooled."""
-    is_stratified = isinstance(counts, Tally) and counts.stratified
-    if not is_stratified or settings.comparisons in POOLED:
+def stratum_moments_of(counts: Any) -> StratumMoments | None:
+    """Moments by stratum of a tally that has strata."""
+    if not (isinstance(counts, Tally) and counts.stratified):
         return None
-    return counts.stratum_numbers()  # type: ignore[no-any-return]
+    return counts.stratum_numbers()
 
 
 def _title(quantity: str, *, ratio: bool) -> str:
