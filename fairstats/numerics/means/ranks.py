@@ -149,7 +149,7 @@ def _score_limits(
 
     `slope_at_end`: of V at 0, and less that at 1.
     """
-    area = np.asarray(area, dtype=np.float64)
+    area = float(area) if np.ndim(area) == 0 else np.asarray(area, dtype=np.float64)
 
     def excess(value: Numbers) -> Numbers:
         return (area - value) ** 2 - z**2 * variance_at(value)
@@ -164,6 +164,8 @@ def _score_limits(
 
 def _find_end(excess: Callable[[Numbers], Numbers], inside: Numbers, outer: float) -> Numbers:
     """The root of `excess` between a point where it is not above 0 and an end of [0, 1]."""
+    if np.ndim(inside) == 0:
+        return _find_one_end(excess, float(inside), outer)
     inside = inside * 1.0
     outside = np.full_like(inside, outer)
     excess_inside = excess(inside)
@@ -185,6 +187,35 @@ def _find_end(excess: Callable[[Numbers], Numbers], inside: Numbers, outer: floa
         inside = np.where(is_rejected, inside, middle)
         excess_inside = np.where(is_rejected, excess_inside, excess_middle)
         side = np.where(is_rejected, 1.0, -1.0)
+    return inside
+
+
+def _find_one_end(excess: Callable[[Numbers], Numbers], inside: float, outside: float) -> float:
+    """The same of one root, without arrays, which cost twenty times as much as the arithmetic."""
+    excess_inside = float(excess(inside))
+    excess_outside = float(excess(outside))
+    side = 0.0
+    for _ in range(_STEPS):
+        rise = excess_outside - excess_inside
+        share = -excess_inside / rise if rise > 0 else 0.0
+        middle = inside + share * (outside - inside)
+        excess_middle = float(excess(middle))
+        if excess_middle > 0:
+            if side > 0:
+                excess_inside /= 2
+            if middle == outside:
+                break
+            outside = middle
+            excess_outside = excess_middle
+            side = 1.0
+        else:
+            if side < 0:
+                excess_outside /= 2
+            if middle == inside:
+                break
+            inside = middle
+            excess_inside = excess_middle
+            side = -1.0
     return inside
 
 
