@@ -69,7 +69,7 @@
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`: each group against all others; in
 #'   the audit also `"overall"`: against all rows, its own among them, with the groups' shares held
 #'   fixed. There what has no such comparison (areas, amplification, posteriors; with `"overall"`
-#'   also scores, odds, functions of the cells) is compared with the largest group. The last two
+#'   also scores) is compared with the largest group. The last two
 #'   without `reference` and `simultaneous = "max-z"`.
 #' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at
 #'   once.

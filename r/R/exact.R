@@ -558,15 +558,14 @@ smallest_expected <- function(cells) {
 }
 
 # p-values and one-sided limits of a verdict by exact tests, at the level and the width that the
-# score has given; `nulls`: the ends of the fair range, as those of "less" and of "greater".
-exact_evidence <- function(cells, contrast, nulls, shows) {
+# score has given.
+exact_evidence <- function(cells, contrast, fair, shows) {
   n <- round(cells)
   p <- function(nulls, alternative) {
     exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, nulls, alternative)
   }
-  nulls <- nulls_of_directions(nulls)
-  less <- p(nulls$less, "less")
-  greater <- p(nulls$greater, "greater")
+  less <- p(fair, "less")
+  greater <- p(fair, "greater")
   tail <- function(p) pmin(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
   # p jumps where a table comes to be as extreme: what lies below the range must be shown to lie
   # below its upper end, too
@@ -574,12 +573,12 @@ exact_evidence <- function(cells, contrast, nulls, shows) {
     p_below = tail(max(less)),
     p_above = tail(max(greater)),
     p_inside = max(tail(greater[1L]), tail(less[2L])),
-    limits = exact_limits(evidence_searches(cells, contrast, nulls, shows))
+    limits = exact_limits(evidence_searches(cells, contrast, fair, shows))
   )
 }
 
-evidence_searches <- function(cells, contrast, nulls, shows) {
-  one_sided_searches(round(cells), contrast, nulls, stats::pnorm(-shows$critical))
+evidence_searches <- function(cells, contrast, fair, shows) {
+  one_sided_searches(round(cells), contrast, fair, stats::pnorm(-shows$critical))
 }
 
 # p-value of equal rates by the exact test.
@@ -599,16 +598,10 @@ exact_equality <- function(cells, contrast) {
 # as their own p-values say; `near`: the limits of nearly the same error, from which it is asked only
 # how far these lie.
 one_sided_searches <- function(cells, contrast, anchors, error, near = NULL) {
-  anchors <- nulls_of_directions(anchors)
   list(
-    limit_search(cells, contrast, "greater", -1, error, anchors$greater, near[1L]),
-    limit_search(cells, contrast, "less", 1, error, anchors$less, near[2L])
+    limit_search(cells, contrast, "greater", -1, error, anchors, near[1L]),
+    limit_search(cells, contrast, "less", 1, error, anchors, near[2L])
   )
-}
-
-# Null values of both directions, which are the same but for odds of everybody.
-nulls_of_directions <- function(nulls) {
-  if (is.list(nulls)) nulls else list(less = nulls, greater = nulls)
 }
 
 exact_one_sided <- function(cells, contrast, anchors, error, near = NULL) {

@@ -60,7 +60,7 @@
 #'   the mean of the rate over the classes (of accuracy the share of right predictions). All classes
 #'   and groups are one family; the column `class` names them. `label_values` declares the classes
 #'   and their order; `pos_label` counts where there are two of them only, of which the answer is
-#'   that without `classes`. Not with `strata`.
+#'   that without `classes`. With `strata` each class, or cut, within them.
 #'
 #' @inheritParams fs_audit
 #'

@@ -24,7 +24,7 @@ pool_groups <- function(cells, pooling) {
 
 # Below every group all other groups together.
 beside_rest <- function(cells) {
-  count <- length(cells$groups)
+  count <- nrow(cells$totals)
   cells <- pool_groups(cells, rbind(diag(count), 1 - diag(count)))
   cells$group_units <- NULL
   cells$groups <- c(cells$groups, paste("all but", cells$groups))
@@ -239,21 +239,44 @@ score_of_all <- function(score, scale) {
   )
 }
 
-# Of exact tests, which compare with all others: the null values of "less" and of "greater" that
-# belong to those with everybody, and limits with everybody. With psi an odds ratio with all others
-# that with everybody is at least psi/(f psi + 1 - f), and at most f + (1 - f) psi.
-exact_scale_of_all <- function(contrast, share) {
+# Of exact tests, which compare with all others: null values and limits of contrasts with all others
+# that belong to those with everybody; of odds ratios those at the most likely rates.
+exact_scale_of_all <- function(contrast, share, cells) {
   if (contrast != "odds_ratio") {
-    scale <- scale_of_all(contrast, share)
-    return(list(value = scale$value, least = scale$null, largest = scale$null))
+    return(scale_of_all(contrast, share))
   }
-  of_ratio <- scale_of_all("ratio", share)
-  within <- function(x) pmin(pmax(x, 1 / LARGEST_RATIO), LARGEST_RATIO)
-  list(
-    value = function(x) c(of_ratio$value(x[1L]), share + (1 - share) * x[2L]),
-    least = function(x) within((x - share) / (1 - share)),
-    largest = function(x) within(of_ratio$null(x))
-  )
+  null <- function(x) {
+    vapply(
+      x,
+      function(null) {
+        at <- likely_beside_all(cells, share, null)
+        above <- at$r * (1 - at$others)
+        below <- (1 - at$r) * at$others
+        if (above * LARGEST_RATIO <= below) {
+          return(1 / LARGEST_RATIO)
+        }
+        if (below > 0) min(above / below, LARGEST_RATIO) else LARGEST_RATIO
+      },
+      0
+    )
+  }
+  value_of <- function(x) {
+    if (x %in% c(0, 1, Inf)) {
+      return(x)
+    }
+    # there, whatever the rates
+    ends <- sort(c(x / (share * x + 1 - share), share + (1 - share) * x))
+    excess <- function(log_null) log(null(exp(log_null)) / x)
+    near <- log(ends) + c(-1e-9, 1e-9)
+    if (excess(near[1L]) >= 0) {
+      return(ends[1L])
+    }
+    if (excess(near[2L]) <= 0) {
+      return(ends[2L])
+    }
+    exp(stats::uniroot(excess, near, tol = 1e-12)$root)
+  }
+  list(value = function(x) vapply(x, value_of, 0), null = null)
 }
 
 # The odds of a rate over those of everybody's.

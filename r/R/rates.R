@@ -649,10 +649,11 @@ planned_pair <- function(
     pair[c("estimate", "std_error")]
   )
   shares <- NULL
-  scale <- list(value = identity, least = identity, largest = identity)
+  scale <- list(value = identity, null = identity)
   if (!is.null(everybody) && is.null(everybody$by_delta)) {
     shares <- vapply(everybody$shares, `[`, 0, i)
-    scale <- exact_scale_of_all(contrast, shares[1L])
+    cells_of_pair <- if (exact) effective_table(metric$parts[[1L]], i, j)
+    scale <- exact_scale_of_all(contrast, shares[1L], cells_of_pair)
     out$rate_reference <- everybody$value
     out[c("estimate", "std_error")] <- contrast_with_all(everybody, i, contrast)
   }
@@ -689,20 +690,19 @@ planned_pair <- function(
   searches <- NULL
   if (exact) {
     cells <- effective_table(metric$parts[[1L]], i, j)
-    # of exact tests, which compare with all others: the null values of "less", and of "greater"
-    nulls <- list(less = scale$least(fair), greater = scale$largest(fair))
+    # of exact tests, which compare with all others
+    fair_of_others <- scale$null(fair)
     # a critical value is a level: that of both sides, or of one
     both_sides <- function(value, near = NULL) {
       interval_searches(cells, contrast, 2 * stats::pt(-value, df), near)
     }
     one_side <- function(value, near = NULL) {
-      anchors <- list(less = nulls$less[1L], greater = nulls$greater[1L])
-      one_sided_searches(cells, contrast, anchors, stats::pt(-value, df), near)
+      one_sided_searches(cells, contrast, fair_of_others[1L], stats::pt(-value, df), near)
     }
     searches <- c(
       both_sides(critical$two_sided$value),
       if (one_sided) one_side(critical$one_sided$value),
-      evidence_searches(cells, contrast, nulls, shows),
+      evidence_searches(cells, contrast, fair_of_others, shows),
       if (fair[1L] == fair[2L]) interval_searches(cells, contrast, 1 - level)
     )
   }
@@ -719,7 +719,7 @@ planned_pair <- function(
       out[paste0("side_", ends)] <- ends_at(critical$one_sided, one_side)
     }
     if (exact) {
-      shows <- exact_evidence(cells, contrast, nulls, shows)
+      shows <- exact_evidence(cells, contrast, fair_of_others, shows)
       limits <- scale$value(shows$limits)
     } else {
       limits <- by$ends(shows$critical)

@@ -387,7 +387,7 @@ class Mover(LimitsByCriticalValue):
     For independent parts; never of zero width in small samples.
     """
 
-    parts: tuple[tuple[float, Score | OfAll], ...]
+    parts: tuple[tuple[float, Score | OfAll | OddsOfAll], ...]
 
     @property
     def estimate(self) -> float:

@@ -15,8 +15,7 @@ conservative; the standard error knows their shares:
 
 An odds ratio θ against all rows is no function of that against all others, ψ, alone
 (`numerics/rates/odds_of_all.py`): its score has the most likely rates with that θ. Where exact tests
-decide, it lies between ψ/(fψ + 1 − f) and f + (1 − f)ψ, so that a lower limit of ψ gives one by the
-first, an upper limit by the second.
+decide, they are those of the ψ that these rates have.
 
 A function of the cells has the value of all rows' cells, a ratio of means that of their rates. With
 t the cells of the group, u those of all others and their sizes n and m held fixed, the cells of
@@ -53,8 +52,12 @@ from fairstats.methods.rates.limits import OddsOfAll, ScaleOfAll
 from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.rates.setup import beside_all, beside_rest
-from fairstats.numerics.rates.exact import ExactEvidence, ExactRow, RowAsked, exact_rows
-from fairstats.numerics.rates.odds_of_all import odds_ratio_of_all
+from fairstats.numerics.rates.exact import ExactRow, RowAsked
+from fairstats.numerics.rates.odds_of_all import (
+    odds_against_all,
+    odds_of_others,
+    odds_ratio_of_all,
+)
 from fairstats.numerics.rates.score import Contrast
 
 #: What everybody is called as a reference.
@@ -328,39 +331,25 @@ class ExactPairOfAll(ExactPair):
         return ScaleOfAll(contrast, self.share).ends(of_others)
 
 
-#: Odds ratios with all others beyond which none is asked for.
-_LARGEST_ODDS = 1e9
-
-
 @dataclass(frozen=True)
 class ExactOddsOfAll(ExactPair):
     """Exact tests of the odds of a group and of everybody, from those of the group and all others.
 
-    With ψ the odds ratio against all others, θ is at least ψ/(fψ + 1 − f) and at most f + (1 − f)ψ:
-    θ ≤ null says that ψ is at most the inverse of the first there, θ ≥ null that it is at least that
-    of the second. `score`: of the odds ratio against everybody; `share`: f.
+    `score`: of the odds ratio against everybody; `share`: of the group in all cases.
     """
 
     score: OddsOfAll
     share: float
 
-    def _largest_with(self, null: float) -> float:
-        """Of ψ where θ is at most the null value."""
-        below = 1 - self.share * null
-        if null * (1 - self.share) >= _LARGEST_ODDS * below:
-            return _LARGEST_ODDS
-        return max(null * (1 - self.share) / below, 1 / _LARGEST_ODDS)
-
-    def _least_with(self, null: float) -> float:
-        """Of ψ where θ is at least the null value."""
-        return min(max((null - self.share) / (1 - self.share), 1 / _LARGEST_ODDS), _LARGEST_ODDS)
+    def _nulls_of_others(self, nulls: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(odds_of_others(self.table, self.share, null) for null in nulls)
 
     def _ends(self, of_others: tuple[float, float]) -> tuple[float, float]:
-        """Limits of θ from those of ψ."""
+        """Limits of the odds ratio against everybody."""
         low, high = of_others
         return (
-            ScaleOfAll("ratio", self.share).value(low),
-            self.share + (1 - self.share) * high,
+            odds_against_all(self.table, self.share, low),
+            odds_against_all(self.table, self.share, high),
         )
 
     def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
@@ -370,9 +359,8 @@ class ExactOddsOfAll(ExactPair):
 
     def pvalue(self, contrast: Contrast, null: float, alternative: str) -> float:
         """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
-        if alternative == "less":
-            return super().pvalue(contrast, self._least_with(null), alternative)
-        return super().pvalue(contrast, self._largest_with(null), alternative)
+        (of_others,) = self._nulls_of_others((null,))
+        return super().pvalue(contrast, of_others, alternative)
 
     def row(
         self,
@@ -382,26 +370,11 @@ class ExactOddsOfAll(ExactPair):
         confidence_level: float,
     ) -> ExactRow:
         """p-values of single directions, one-sided limits, and the two-sided interval."""
-        largest = (self._largest_with(fair[0]), self._largest_with(fair[1]))
-        by_least, by_largest = exact_rows(
-            [
-                self.asked_of_row(contrast, fair, bound_level, confidence_level),
-                super().asked_of_row(contrast, largest, bound_level, confidence_level),
-            ]
-        )
-        below = by_least.evidence
-        above = by_largest.evidence
-        evidence = ExactEvidence(
-            below=below.below,
-            below_high=below.below_high,
-            above=above.above,
-            above_low=above.above_low,
-            equality=below.equality,
-        )
+        of_others = super().row(contrast, fair, bound_level, confidence_level)
         return ExactRow(
-            evidence=evidence,
-            bounds=self._ends((by_largest.bounds[0], by_least.bounds[1])),
-            interval=self._ends(by_least.interval),
+            evidence=of_others.evidence,
+            bounds=self._ends(of_others.bounds),
+            interval=self._ends(of_others.interval),
         )
 
     def asked_of_row(
@@ -411,9 +384,9 @@ class ExactOddsOfAll(ExactPair):
         bound_level: float,
         confidence_level: float,
     ) -> RowAsked:
-        """What `row` asks first of the group and all others."""
-        least = (self._least_with(fair[0]), self._least_with(fair[1]))
-        return super().asked_of_row(contrast, least, bound_level, confidence_level)
+        """What `row` asks of the group and all others."""
+        low, high = self._nulls_of_others(fair)
+        return super().asked_of_row(contrast, (low, high), bound_level, confidence_level)
 
     def limits(
         self,
@@ -422,11 +395,7 @@ class ExactOddsOfAll(ExactPair):
         anchors: tuple[float, ...],
     ) -> tuple[float, float]:
         """One-sided limits, each at this level."""
-        least = tuple(self._least_with(anchor) for anchor in anchors)
-        largest = tuple(self._largest_with(anchor) for anchor in anchors)
-        _, high = super().limits(contrast, level, least)
-        low, _ = super().limits(contrast, level, largest)
-        return self._ends((low, high))
+        return self._ends(super().limits(contrast, level, self._nulls_of_others(anchors)))
 
     def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
         """Two-sided interval."""

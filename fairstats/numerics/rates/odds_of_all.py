@@ -150,6 +150,43 @@ def _pearson(successes: float, cases: float, rate: float) -> float:
     return 0.0 if abs(residual) < 1e-9 * max(cases, 1.0) else math.inf
 
 
+def odds_of_others(
+    table: tuple[float, float, float, float], share: float, odds_ratio: float
+) -> float:
+    """The odds ratio with all others at the most likely rates with this one against everybody."""
+    rates = likely_rates(table, share, odds_ratio)
+    above = rates.group * (1 - rates.others)
+    below = (1 - rates.group) * rates.others
+    if above * 1e9 <= below:
+        return 1 / _LARGEST
+    return min(above / below, _LARGEST) if below > 0 else _LARGEST
+
+
+def odds_against_all(
+    table: tuple[float, float, float, float], share: float, of_others: float
+) -> float:
+    """The odds ratio against everybody with which all others most likely have this one.
+
+    It lies between ψ/(fψ + 1 − f) and f + (1 − f)ψ.
+    """
+    if of_others in (0.0, 1.0) or math.isinf(of_others):
+        if of_others == 0.0:
+            return 0.0
+        return of_others
+    ends = sorted((of_others / (share * of_others + 1 - share), share + (1 - share) * of_others))
+
+    def excess(log_null: float) -> float:
+        return math.log(odds_of_others(table, share, math.exp(log_null)) / of_others)
+
+    low = math.log(ends[0]) - 1e-9
+    high = math.log(ends[1]) + 1e-9
+    if excess(low) >= 0:
+        return ends[0]
+    if excess(high) <= 0:
+        return ends[1]
+    return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-13))
+
+
 def slope_of_others(rates: Rates, share: float) -> float:
     """What r̄ counts in log θ beside r, as r − slope·r̄: for groups in the same clusters."""
     spread = rates.group * (1 - rates.group)

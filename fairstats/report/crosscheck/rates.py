@@ -25,6 +25,7 @@ from fairstats.methods.rates.overall import OVERALL
 from fairstats.methods.rates.result import ANYTIME_METHODS, ComparisonResult, RateComparison
 from fairstats.methods.rates.setup import ALL_BUT
 from fairstats.methods.rates.worst_case import WorstCaseResult
+from fairstats.numerics.rates.odds_of_all import odds_of_others
 from fairstats.report.crosscheck.check import (
     ADJUSTED,
     VERDICT,
@@ -284,7 +285,10 @@ def _compared_with(comparison: Comparison, counts: Any) -> str:
 
 
 def _nulls_of_exact_tests(
-    comparison: RateComparison, result: ComparisonResult, rate: Rate, nulls: list[float]
+    comparison: RateComparison,
+    result: ComparisonResult,
+    rate: Rate,
+    nulls: list[float],
 ) -> list[float]:
     """The null values of a comparison with everybody as those of one with all others."""
     if result.settings.comparisons != "overall":
@@ -296,7 +300,11 @@ def _nulls_of_exact_tests(
         for name in (comparison.group, _compared_with(comparison, counts))
     )
     contrast: Any = result.scale
-    scale = ScaleOfAll(contrast, float(group / (group + others)))
+    share = float(group / (group + others))
+    if contrast == "odds_ratio":
+        table = _table_of_pair(comparison, counts, rate)
+        return [odds_of_others(table, share, null) for null in nulls]
+    scale = ScaleOfAll(contrast, share)
     return [scale.null_of_others(null) for null in nulls]
 
 
@@ -467,7 +475,10 @@ def _compare_exact_tests(
         *map(int, _table_of_pair(comparison, result.counts, rate)),
         result.scale,
         _nulls_of_exact_tests(
-            comparison, result, rate, [null_values[test.alternative] for test in tests]
+            comparison,
+            result,
+            rate,
+            [null_values[test.alternative] for test in tests],
         ),
         [test.alternative for test in tests],
     )

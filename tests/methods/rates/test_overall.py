@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 from scipy.stats import binom
 
 import fairstats as fs
+from fairstats.methods.rates.limits import Fieller, OddsOfAll, Score
+from fairstats.numerics.rates.odds_of_all import likely_rates
 
 COUNTS = {"north": (40, 12, 10, 38), "south": (30, 10, 20, 40), "west": (18, 9, 3, 12)}
 LARGE = {"a": (400, 120, 100, 380), "b": (300, 100, 200, 400), "c": (180, 90, 130, 120)}
@@ -170,24 +173,11 @@ def test_clusters_that_groups_share_count_in_the_standard_error() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fs.group_metric(metric="f1", counts=COUNTS, comparisons="overall"), "rest"),
         (
             lambda: fs.group_metric(
-                metric="tpr", contrast="odds_ratio", counts=COUNTS, comparisons="overall"
+                metric="f1", contrast="odds_ratio", counts=COUNTS, comparisons="overall"
             ),
-            "rest",
-        ),
-        (
-            lambda: fs.group_metric(
-                metric="balanced_accuracy", contrast="ratio", counts=COUNTS, comparisons="overall"
-            ),
-            "rest",
-        ),
-        (
-            lambda: fs.group_metric(
-                metric=lambda tp, fp, fn, tn: tp / (tp + fn), counts=COUNTS, comparisons="overall"
-            ),
-            "rest",
+            "contrast",
         ),
         (
             lambda: fs.disparate_impact(counts=COUNTS, comparisons="overall", method="log"),
@@ -232,7 +222,115 @@ def test_every_number_is_recomputed_in_r(comparisons: Any) -> None:
         fs.disparate_impact(hired, sample_weight=rng.random(400) + 0.2, **rows),
         fs.disparate_impact(hired, sample_weight=np.where(group == "a", 2.0, 1.0), **rows),
         fs.demographic_parity_difference(y_pred=hired, cluster=rng.integers(0, 80, 400), **rows),
+        fs.group_metric(metric="tpr_odds_ratio", counts=COUNTS, comparisons=comparisons),
+        fs.group_metric(metric="f1_ratio", counts=COUNTS, comparisons=comparisons),
+        fs.group_metric(metric="balanced_accuracy_ratio", counts=LARGE, comparisons=comparisons),
     ):
         table = fs.crosscheck(result).to_frame()
         assert len(table) > 30
         assert set(table["verdict"]) == {"agrees"}
+
+
+def test_odds_of_everybody_solve_the_score() -> None:
+    """The most likely rates by a grid, the limits where Pearson's χ² of them is z² (Rao 1948), and
+    equality as with all others.
+    """
+    table = (200.0, 300.0, 100.0, 400.0)
+    share = 3 / 7
+    counts = {"g": (200, 0, 100, 0), "rest": (100, 0, 300, 0)}
+    row = fs.group_metric(
+        metric="tpr", contrast="odds_ratio", counts=counts, comparisons="overall"
+    )["g"]
+    assert row.estimate == pytest.approx((200 / 100) / (300 / 400))
+    rest = fs.group_metric(metric="tpr", contrast="odds_ratio", counts=counts, comparisons="rest")[
+        "g"
+    ]
+    assert row.pvalue == pytest.approx(rest.pvalue, rel=1e-9)
+    p = np.linspace(0, 1, 400_001)[1:-1]
+    others_alone = Score(math.inf, table=table, contrast="odds_ratio", correction=True)
+    for null in OddsOfAll(math.inf, of_others=others_alone, share=share).limits(1.959964):
+        rate = null * p / (1 + p * (null - 1))
+        others = (p - share * rate) / (1 - share)
+        possible = (others > 0) & (others < 1)
+        likelihood = np.full(p.size, -np.inf)
+        for (successes, cases), of_rate in (((200, 300), rate), ((100, 400), others)):
+            known = of_rate[possible]
+            part = successes * np.log(known) + (cases - successes) * np.log1p(-known)
+            likelihood[possible] = np.nan_to_num(likelihood[possible], neginf=0.0) + part
+        best = int(np.argmax(likelihood))
+        found = likely_rates(table, share, null)
+        assert found.everybody == pytest.approx(p[best], abs=5e-6)
+        chi_squared = 0.0
+        for (successes, cases), of_rate in (((200, 300), rate[best]), ((100, 400), others[best])):
+            chi_squared += (successes - cases * of_rate) ** 2 / (cases * of_rate * (1 - of_rate))
+        assert chi_squared * 699 / 700 == pytest.approx(1.959964**2, rel=1e-4)
+        # exact tests decide here, at the odds ratio that these rates have
+        assert min(abs(null / end - 1) for end in row.confidence_interval) < 0.02
+
+
+def test_odds_of_everybody_in_small_groups_err_as_often_as_they_say() -> None:
+    """Two groups of 4 and 8 rows, all 45 tables, by exact tests: at most 5% on each side."""
+    tables = list(itertools.product(range(5), range(9)))
+    bounds = []
+    for k, k_other in tables:
+        counts = {"g": (k, 0, 4 - k, 0), "h": (k_other, 0, 8 - k_other, 0)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row = fs.group_metric(
+                metric="tpr",
+                contrast="odds_ratio",
+                counts=counts,
+                comparisons="overall",
+                adjust="none",
+            )["g"]
+        bounds.append(tuple(row.bounds))
+    low, high = np.array(bounds).T
+    for rate, rate_other in ((0.1, 0.1), (0.5, 0.5), (0.9, 0.6), (0.3, 0.8), (0.7, 0.2)):
+        of_all = (rate + 2 * rate_other) / 3
+        truth = rate / (1 - rate) * (1 - of_all) / of_all
+        weight = np.array([binom.pmf(k, 4, rate) * binom.pmf(m, 8, rate_other) for k, m in tables])
+        assert weight[low > truth * 1.0001].sum() <= 0.05
+        assert weight[high < truth / 1.0001].sum() <= 0.05
+
+
+def test_a_function_of_the_cells_beside_everybody() -> None:
+    """The value of all cells; error by the multinomial law of the group and of all others, by hand;
+    a rate as a function has the estimate of the rate.
+    """
+    result = fs.group_metric(metric="f1", counts=LARGE, comparisons="overall")
+    cells = {name: np.array(numbers, dtype=float) for name, numbers in LARGE.items()}
+    everybody = np.sum(list(cells.values()), axis=0)
+
+    def f1(tp: float, fp: float, fn: float, _: float) -> float:
+        return 2 * tp / (2 * tp + fp + fn)
+
+    def slopes(tp: float, fp: float, fn: float, _: float) -> np.ndarray:
+        below = 2 * tp + fp + fn
+        return np.array([2 * (fp + fn), -2 * tp, -2 * tp, 0.0]) / below**2
+
+    for row in result.comparisons:
+        own = cells[row.group]
+        others = everybody - own
+        assert row.rate_reference == pytest.approx(f1(*everybody))
+        assert row.estimate == pytest.approx(f1(*own) - f1(*everybody))
+        of_own = slopes(*own) - slopes(*everybody)
+        variance = own @ of_own**2 - (own @ of_own) ** 2 / own.sum()
+        of_others = slopes(*everybody)
+        variance += others @ of_others**2 - (others @ of_others) ** 2 / others.sum()
+        assert row.std_error == pytest.approx(math.sqrt(variance), rel=1e-6)
+    everybodys_own = {tuple(row.value_reference_interval) for row in result.comparisons}
+    assert len(everybodys_own) == 1
+    as_function = fs.group_metric(
+        metric=lambda tp, fp, fn, tn: tp / (tp + fn), counts=LARGE, comparisons="overall"
+    )
+    as_rate = fs.group_metric(metric="tpr", counts=LARGE, comparisons="overall")
+    for one, other in zip(as_function.comparisons, as_rate.comparisons, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-12)
+        assert one.std_error == pytest.approx(other.std_error, rel=0.05)
+
+
+def test_ratios_with_a_covariance_are_all_that_is_not_rejected() -> None:
+    """Fieller's limits where |a − θb| is z standard errors (Fieller 1954)."""
+    method = Fieller(math.inf, values=(0.6, 0.5), variances=(4e-4, 2e-4), covariance=1e-4)
+    for end in method.limits(1.96):
+        assert abs(method.statistic(end)) == pytest.approx(1.96, rel=1e-9)

@@ -209,7 +209,8 @@ def compare_classes(
     check_groups(counts.groups)
     if strata is not None:
         check_classes_within_strata(metric, kind)
-    counts = without_idle_weights(counts, settings.comparisons)
+    compared: Any = without_idle_weights(counts, settings.comparisons)
+    counts = compared
     if len(counts.classes) == 2 and kind != "macro" and function is None:
         of_two = None
         if strata is not None:
@@ -302,7 +303,8 @@ def _estimate_beside_all(
     estimates = estimate_beside_all(counts, rate)
     if len(counts.classes) == 2:
         return estimates
-    return replace(estimates, fewest=_rows_of_rarest(beside_all(counts, OVERALL)))
+    together: Any = beside_all(counts, OVERALL)
+    return replace(estimates, fewest=_rows_of_rarest(together))
 
 
 def _estimate(

@@ -356,3 +356,63 @@ def test_tables_of_counts() -> None:
     for bad in ({"a": [[1, 2], [3]]}, {"a": [[1.5, 2], [3, 4]]}, {"a": [3]}, [1, 2], {}):
         with pytest.raises(fs.InputError):
             ClassCounts.from_tables(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(
+    ("metric", "contrast"),
+    [
+        ("tpr", "ratio"),
+        ("tpr", "difference"),
+        ("tpr", "odds_ratio"),
+        ("f1", "ratio"),
+        ("f1", "difference"),
+    ],
+)
+def test_each_class_beside_everybody_is_one_of_two_labels(
+    metric: str, contrast: str, weights: bool
+) -> None:
+    rng = np.random.default_rng(9)
+    names = np.array(["low", "medium", "high"])
+    group = rng.choice(["a", "b", "c"], 400, p=[0.5, 0.3, 0.2])
+    label = rng.choice(names, 400)
+    hat = np.where(rng.random(400) < 0.7, label, rng.choice(names, 400))
+    options: dict[str, Any] = {"sensitive_features": group, "comparisons": "overall"}
+    if weights:
+        options["sample_weight"] = rng.lognormal(0, 0.5, 400)
+    found = fs.group_metric(
+        label, hat, metric=metric, contrast=contrast, classes="one-vs-rest", **options
+    )
+    for name in names:
+        two = fs.group_metric(
+            label == name, hat == name, metric=metric, contrast=contrast, pos_label=True, **options
+        )
+        for of_class, of_two in zip(found.of_class(name), two.comparisons, strict=True):
+            for field in ("estimate", "std_error", "rate_reference", "pvalue"):
+                wanted = getattr(of_two, field)
+                assert getattr(of_class, field) == pytest.approx(wanted, rel=1e-9), field
+            assert tuple(of_class.confidence_interval) == pytest.approx(
+                tuple(of_two.confidence_interval), rel=1e-7
+            )
+
+
+def test_means_over_classes_beside_everybody() -> None:
+    """The mean of the classes' own differences, and limits that lie around it."""
+    rng = np.random.default_rng(9)
+    names = np.array(["low", "medium", "high"])
+    group = rng.choice(["a", "b", "c"], 400, p=[0.5, 0.3, 0.2])
+    label = rng.choice(names, 400)
+    hat = np.where(rng.random(400) < 0.7, label, rng.choice(names, 400))
+    options: dict[str, Any] = {"sensitive_features": group, "comparisons": "overall"}
+    for metric in ("tpr", "f1"):
+        mean = fs.group_metric(label, hat, metric=metric, classes="macro", **options)
+        by_class = fs.group_metric(label, hat, metric=metric, classes="one-vs-rest", **options)
+        for comparison in mean.comparisons:
+            of_classes = []
+            for row in by_class.comparisons:
+                if row.group == comparison.group:
+                    of_classes.append(row.estimate)
+            assert comparison.estimate == pytest.approx(np.mean(of_classes), rel=1e-9)
+            assert comparison.estimate in comparison.confidence_interval
+    again = fs.results.Result.from_dict(mean.to_dict())
+    assert again.to_dict() == mean.to_dict()
