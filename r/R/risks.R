@@ -211,14 +211,6 @@ risk_table <- function(metric, arguments, cutoffs) {
   scene$stratum <- stratum
   if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
     input$weight <- weights_that_count(input$weight, scene$grouping$labels, kind)
-    is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
-    if (is_weighted && metric %in% c(BRIER_PARTS, "isotonic_calibration")) {
-      stop_argument(
-        "sample_weight",
-        paste("weights or clusters with", metric),
-        "rows of equal weight"
-      )
-    }
   }
   limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
   groups <- scene$grouping$groups
@@ -334,13 +326,22 @@ risk_table <- function(metric, arguments, cutoffs) {
   }
   table <- with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
   if (metric == "isotonic_calibration") {
-    rows <- rows_of_groups(y, score, place, length(groups), rest = kind == "rest")
+    rows <- rows_of_groups(
+      y,
+      score,
+      place,
+      length(groups),
+      input$weight,
+      input$cluster,
+      rest = kind == "rest"
+    )
+    test <- if (is_designed(rows)) equal_weighted_curves else equal_curves
     tests <- with_seed(
       arguments$seed,
       lapply(seq_len(nrow(scene$pairs)), function(k) {
         pair <- scene$pairs[k, ]
         second <- if (kind == "rest") length(groups) + pair[1L] else pair[2L]
-        found <- equal_curves(rows[[pair[1L]]], rows[[second]], arguments$n_resamples)
+        found <- test(rows[[pair[1L]]], rows[[second]], arguments$n_resamples)
         reference <- if (kind == "rest") "the rest" else groups[pair[2L]]
         data.frame(group = groups[pair[1L]], reference = reference, found)
       })
@@ -479,17 +480,19 @@ limits_apart <- function(values, limits_of) {
   list(estimate = values[1L] - values[2L], std_error = diff(limits(1)) / 2, z = z, limits = limits)
 }
 
+rows_in <- function(r) if (is.null(r$w)) sum(r$n) else length(r$w)
+
+# Whether rows of groups have weights or clusters.
+is_designed <- function(rows) !is.null(rows[[1L]]$w) || !is.null(rows[[1L]]$unit)
+
 # Curves of all groups at a score; differences by MOVER of the bands, each at the error of one of
 # `n_pairs`.
 band_values <- function(risks, bands, score, n_pairs, count) {
   value <- vapply(
     risks,
     function(r) {
-      if (length(r$n) > 1L) {
-        stats::approx(r$score, isotonic_fit(r$k, r$n), score, rule = 2)$y
-      } else {
-        r$k / r$n
-      }
+      curve <- if (is.null(r$w)) isotonic_fit(r$k, r$n) else weighted_curve(r)
+      if (length(curve) > 1L) stats::approx(r$score, curve, score, rule = 2)$y else curve
     },
     0
   )
@@ -503,14 +506,14 @@ band_values <- function(risks, bands, score, n_pairs, count) {
     })
     list(
       value = value[reference],
-      n = sum(risks[[reference]]$n),
+      n = rows_in(risks[[reference]]),
       own = function(critical) own(reference, critical),
       contrast = contrast
     )
   }
   list(
     value = value,
-    n = vapply(risks, function(r) sum(r$n), 0),
+    n = vapply(risks, rows_in, 0),
     variance = rep(NaN, length(risks)),
     share = NULL,
     against = against,
@@ -606,7 +609,11 @@ equal_curves <- function(one, zero, resamples) {
 # differences about the middle of both; and y(1 - y) by Wilson's limits of the mean, differences by
 # the one's limit less the other's.
 part_values <- function(rows, metric, count = length(rows)) {
+  designed <- is_designed(rows)
   parts <- lapply(rows, function(r) {
+    if (designed) {
+      return(weighted_part(weighted_risks(r), metric))
+    }
     counted <- counted_risks(r)
     if (metric == "uncertainty") {
       return(uncertainty_of(counted))
@@ -628,7 +635,7 @@ part_values <- function(rows, metric, count = length(rows)) {
     )
   })
   value <- unname(vapply(parts, `[[`, 0, "value"))
-  small <- vapply(rows, function(r) min(sum(r$y == 1), sum(r$y == 0)), 0) < FEWEST_OF_LABEL
+  small <- vapply(rows, fewest_of_label, 0) < FEWEST_OF_LABEL
   own <- function(g, critical) if (small[g]) c(NaN, NaN) else parts[[g]]$own(critical)
   against <- function(g, reference, ratio) {
     if (reference == -1L) {
@@ -701,18 +708,21 @@ left_out_loss <- function(r) {
 uncertainty_of <- function(r) {
   n <- sum(r$n)
   share <- sum(r$k) / n
+  list(value = share * (1 - share), own = function(critical) uncertainty_limits(n, share, critical))
+}
+
+# Limits of p(1 - p) from Wilson's of a share of n rows.
+uncertainty_limits <- function(n, share, critical) {
   wilson <- function(z) {
     centre <- (n * share + z^2 / 2) / (n + z^2)
     pmin(1, pmax(0, centre + c(-1, 1) * z * sqrt(n * share * (1 - share) + z^2 / 4) / (n + z^2)))
   }
-  list(value = share * (1 - share), own = function(critical) {
-    low <- wilson(critical)
-    high <- wilson(-stats::qnorm(stats::pnorm(-critical) / 2))
-    c(
-      min(low * (1 - low)),
-      if (high[1L] <= 0.5 && high[2L] >= 0.5) 0.25 else max(high * (1 - high))
-    )
-  })
+  low <- wilson(critical)
+  high <- wilson(-stats::qnorm(stats::pnorm(-critical) / 2))
+  c(
+    min(low * (1 - low)),
+    if (high[1L] <= 0.5 && high[2L] >= 0.5) 0.25 else max(high * (1 - high))
+  )
 }
 
 # ---------------------------------------------------------------- along cut-offs
@@ -756,9 +766,10 @@ curve_rows <- function(
 ) {
   isotonic <- metric == "isotonic_calibration"
   if (isotonic) {
-    rows <- rows_of_groups(y, score, place, count, rest = any(pairs[, 2L] == -1))
-    risks <- unname(lapply(rows, counted_risks))
-    bands <- lapply(risks, honest_band, length(cutoffs))
+    rows <- rows_of_groups(y, score, place, count, weight, cluster, any(pairs[, 2L] == -1))
+    designed <- is_designed(rows)
+    risks <- unname(lapply(rows, if (designed) weighted_risks else counted_risks))
+    bands <- lapply(risks, if (designed) weighted_band else honest_band, length(cutoffs))
   }
   family <- pairs[rep(seq_len(nrow(pairs)), length(cutoffs)), , drop = FALSE]
   lapply(cutoffs, function(cutoff) {
@@ -1040,11 +1051,31 @@ own_interval <- function(values, g, level) {
 }
 
 # Tests of equal curves of all pairs.
-crosscheck_equal_curves <- function(y, score, group, groups, first, second, resamples) {
+crosscheck_equal_curves <- function(
+  y,
+  score,
+  group,
+  groups,
+  first,
+  second,
+  resamples,
+  weight = NULL,
+  cluster = NULL
+) {
   count <- length(groups)
-  rows <- rows_of_groups(y, score, match(group, groups), count, rest = any(second == -1))
+  unit <- if (!is.null(cluster)) as.integer(factor(cluster))
+  rows <- rows_of_groups(
+    y,
+    score,
+    match(group, groups),
+    count,
+    weight,
+    unit,
+    any(second == -1)
+  )
+  test <- if (is_designed(rows)) equal_weighted_curves else equal_curves
   as_columns(lapply(seq_along(first), function(k) {
     other <- if (second[k] == -1) count + first[k] else second[k]
-    equal_curves(rows[[first[k]]], rows[[other]], resamples)
+    test(rows[[first[k]]], rows[[other]], resamples)
   }))
 }

@@ -143,7 +143,7 @@ def _counted(wrong: dict[str, float], answered: int, runs: int) -> Counts:
     return counts
 
 
-def _along(
+def along(
     method: str,
     regime: str,
     contrasts: Callable[[np.random.Generator], list[tuple[MoverContrast | MeanDifference, float]]],
@@ -196,7 +196,7 @@ def _bands(law: RiskLaw, n: int, other: RiskLaw, m: int) -> Cell:
         return found
 
     regime = f"{law.words}, {n} rows beside {m:,}, {other.words}, five scores"
-    return _along("calibration(metric='isotonic')", regime, contrasts, 1, version="2")
+    return along("calibration(metric='isotonic')", regime, contrasts, 1, version="2")
 
 
 def _benefits(law: RiskLaw, n: int, m: int, cutoffs: tuple[float, ...]) -> Cell:
@@ -225,7 +225,7 @@ def _benefits(law: RiskLaw, n: int, m: int, cutoffs: tuple[float, ...]) -> Cell:
 
     words = ", ".join(f"{cutoff:g}" for cutoff in cutoffs)
     regime = f"{law.words}, {n} rows beside {m:,}, thresholds {words}"
-    return _along("scores(metric='net_benefit')", regime, contrasts, len(cutoffs))
+    return along("scores(metric='net_benefit')", regime, contrasts, len(cutoffs))
 
 
 def _rates(rate: str, law: RiskLaw, n: int, m: int, runs: int) -> Cell:

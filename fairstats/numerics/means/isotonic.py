@@ -44,12 +44,12 @@ from fairstats.ground.progress import each_of
 from fairstats.ground.scores import find_bin_starts
 
 #: Blocks of one group's band: two for each cube root of its rows, within these.
-_FEWEST_BLOCKS = 5
-_MOST_BLOCKS = 100
+FEWEST_BLOCKS = 5
+MOST_BLOCKS = 100
 #: Blocks of scores of two groups whose residuals are compared.
-_BLOCKS_OF_PAIR = 10
+BLOCKS_OF_PAIR = 10
 #: More scores than these are merged where labels are drawn, and rows are left out.
-_MOST_SCORES = 1_000
+MOST_SCORES = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,9 @@ class CountedRisks:
 
     def with_few_scores(self) -> CountedRisks:
         """The same rows at no more than a thousand scores."""
-        if self.scores.size <= _MOST_SCORES:
+        if self.scores.size <= MOST_SCORES:
             return self
-        return self.merged(find_bin_starts(np.cumsum(self.rows) / self.size, _MOST_SCORES))
+        return self.merged(find_bin_starts(np.cumsum(self.rows) / self.size, MOST_SCORES))
 
 
 def isotonic_curve(risks: CountedRisks) -> Floats:
@@ -132,7 +132,7 @@ class HonestBand:
         """The blocks of a group."""
         if not risks.scores.size:
             return cls(np.zeros(0), np.zeros(0), np.zeros(1), np.zeros(1), n_points)
-        n_blocks = int(np.clip(round(2 * risks.size ** (1 / 3)), _FEWEST_BLOCKS, _MOST_BLOCKS))
+        n_blocks = int(np.clip(round(2 * risks.size ** (1 / 3)), FEWEST_BLOCKS, MOST_BLOCKS))
         starts = find_bin_starts(np.cumsum(risks.rows) / risks.size, n_blocks)
         ends = np.append(starts[1:], risks.scores.size) - 1
         return cls(
@@ -246,13 +246,13 @@ class _SharedScores:
             rows[place, positions] = risks.rows
             positives[place, positions] = risks.positives
         shares = np.cumsum(rows.sum(axis=0)) / rows.sum()
-        if scores.size > _MOST_SCORES:
-            merged = find_bin_starts(shares, _MOST_SCORES)
+        if scores.size > MOST_SCORES:
+            merged = find_bin_starts(shares, MOST_SCORES)
             scores = scores[merged]
             rows = np.add.reduceat(rows, merged, axis=1)
             positives = np.add.reduceat(positives, merged, axis=1)
             shares = np.cumsum(rows.sum(axis=0)) / rows.sum()
-        starts = find_bin_starts(shares, _BLOCKS_OF_PAIR)
+        starts = find_bin_starts(shares, BLOCKS_OF_PAIR)
         ends = np.append(starts[1:], scores.size) - 1
         return cls(scores=scores, rows=rows, positives=positives, starts=starts, ends=ends)
 
@@ -267,23 +267,36 @@ class _SharedScores:
         residuals = np.add.reduceat(positives - self.rows * fitted, self.starts, axis=1)
         spread = np.add.reduceat(self.rows * fitted * (1 - fitted), self.starts, axis=1)
         sizes = np.add.reduceat(self.rows, self.starts, axis=1)
-        is_shared = (sizes > 0).all(axis=0)
-        counted = np.where(sizes > 0, sizes, 1.0)
-        weight = np.where(is_shared, counted[0] * counted[1] / counted.sum(axis=0), 0.0)
-        difference = residuals[0] / counted[0] - residuals[1] / counted[1]
-        variance = spread[0] / counted[0] ** 2 + spread[1] / counted[1] ** 2
-        sums = np.array([weight * difference, weight**2 * variance, weight])
-        before = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
-        first, last = np.triu_indices(self.starts.size)
-        of_runs = before[:, last + 1] - before[:, first]
-        has_spread = of_runs[1] > 1e-12
-        if not has_spread.any():
-            return math.nan, (0, 0), math.nan
-        distance = np.full(first.size, -1.0)  # a run without spread is never the largest
-        distance[has_spread] = np.abs(of_runs[0, has_spread]) / np.sqrt(of_runs[1, has_spread])
-        largest = int(np.argmax(distance))
-        mean = float(of_runs[0, largest] / of_runs[2, largest])
-        return float(distance[largest]), (int(first[largest]), int(last[largest])), mean
+        return largest_of_runs(residuals=residuals, spread=spread, sizes=sizes)
+
+
+def largest_of_runs(
+    *, residuals: Floats, spread: Floats, sizes: Floats, added: Floats | None = None
+) -> tuple[float, tuple[int, int], float]:
+    """The largest standardised difference of all runs of blocks, the run, and the mean difference.
+
+    Sums of residuals, their variances, and rows (or weights) of two groups in blocks, shape (2, B);
+    `added`: to the variance of every run, in the order of `np.triu_indices`.
+    """
+    is_shared = (sizes > 0).all(axis=0)
+    counted = np.where(sizes > 0, sizes, 1.0)
+    weight = np.where(is_shared, counted[0] * counted[1] / counted.sum(axis=0), 0.0)
+    difference = residuals[0] / counted[0] - residuals[1] / counted[1]
+    variance = spread[0] / counted[0] ** 2 + spread[1] / counted[1] ** 2
+    sums = np.array([weight * difference, weight**2 * variance, weight])
+    before = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
+    first, last = np.triu_indices(sizes.shape[1])
+    of_runs = before[:, last + 1] - before[:, first]
+    if added is not None:
+        of_runs[1] += added
+    has_spread = of_runs[1] > 1e-12
+    if not has_spread.any():
+        return math.nan, (0, 0), math.nan
+    distance = np.full(first.size, -1.0)  # a run without spread is never the largest
+    distance[has_spread] = np.abs(of_runs[0, has_spread]) / np.sqrt(of_runs[1, has_spread])
+    largest = int(np.argmax(distance))
+    mean = float(of_runs[0, largest] / of_runs[2, largest])
+    return float(distance[largest]), (int(first[largest]), int(last[largest])), mean
 
 
 # ---------------------------------------------------------------- parts of the Brier score

@@ -116,7 +116,15 @@ def _compare_numbers(
         return
     label, score, group, groups, _, first, second = rows
     tests = bench.call(
-        _TWIN_OF_EQUALITY, label, score, group, groups, first, second, settings.n_resamples
+        _TWIN_OF_EQUALITY,
+        label,
+        score,
+        group,
+        groups,
+        first,
+        second,
+        settings.n_resamples,
+        **design,
     )
     for equality, row in zip(result.equality, rows_of(tests), strict=True):
         place = bench.place(result.metric, equality.group, equality.reference)

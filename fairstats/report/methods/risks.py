@@ -88,9 +88,7 @@ def run_risks(inputs: AuditInput) -> list[Result]:
         # a curve of everybody depends on those of its groups
         of_curves = replace(settings, comparisons=audited._comparisons_among("all", REST_OF_ROWS))
         results.append(
-            compare_isotonic(
-                rows.counts, None, of_curves, inputs.reference, n_resamples, audited.seed
-            )
+            compare_isotonic(rows, None, of_curves, inputs.reference, n_resamples, audited.seed)
         )
     benefits = compare_net_benefits(rows, None, settings, inputs.reference)
     results.append(benefits)

@@ -19,10 +19,13 @@ from fairstats.ground.checks import (
 )
 from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.results import HypothesisTest
-from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.methods.rates.numbers.areas import label_sizes, names_and_counts
-from fairstats.methods.rates.numbers.compare import pairs_of, sides_of_rest
+from fairstats.methods.rates.numbers.areas import (
+    label_sizes,
+    names_and_counts,
+    names_and_masks,
+)
+from fairstats.methods.rates.numbers.compare import REST, pairs_of, sides_of_rest
 from fairstats.methods.rates.numbers.contrasts import (
     CentredContrast,
     LimitContrast,
@@ -40,12 +43,20 @@ from fairstats.methods.rates.numbers.cutoffs import REST_OF_ROWS, CutRows, choos
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.isotonic import (
     CountedRisks,
+    EqualityTest,
     HonestBand,
     discrimination,
     equality_of_curves,
     miscalibration,
     uncertainty_limits,
     value_of_curve,
+)
+from fairstats.numerics.means.weighted_risks import (
+    WeightedBand,
+    WeightedRisks,
+    equality_of_weighted_curves,
+    weighted_part,
+    weighted_uncertainty_limits,
 )
 
 BAND_METHOD = "honest band (MOVER)"
@@ -57,12 +68,29 @@ ISOTONIC = "isotonic_calibration"
 ISOTONIC_TITLE = "Isotonic calibration: difference of curves between groups"
 
 
-def risks_of(counted: ScoreCounts, *, beside_rest: bool = False) -> tuple[CountedRisks, ...]:
-    """Rows of every group at each of its scores, and of all others of each where asked for."""
-    _, counts = names_and_counts(counted, beside_rest=beside_rest)
-    return tuple(
-        CountedRisks.of(counted.values, negatives, positives) for negatives, positives in counts
-    )
+def risks_of(
+    rows: CutRows, *, beside_rest: bool = False
+) -> tuple[CountedRisks | WeightedRisks, ...]:
+    """Rows of every group, and of all others of each where asked for."""
+    if rows.counts is None:
+        return _weighted_risks_of(rows, beside_rest=beside_rest)
+    scores = rows.counts.values
+    _, counts = names_and_counts(rows.counts, beside_rest=beside_rest)
+    return tuple(CountedRisks.of(scores, negatives, positives) for negatives, positives in counts)
+
+
+def _weighted_risks_of(rows: CutRows, *, beside_rest: bool) -> tuple[WeightedRisks, ...]:
+    """The same of rows with weights or in clusters."""
+    outcomes = rows.required_outcomes()
+    labels = check_given("y_true", outcomes.y_true).astype(np.float64)
+    weights = np.ones(labels.size) if outcomes.weight is None else outcomes.weight
+    clusters = None if outcomes.cluster is None else outcomes.cluster.codes
+    _, masks = names_and_masks(outcomes, beside_rest=beside_rest)
+    found = []
+    for mask in masks:
+        unit = None if clusters is None else clusters[mask]
+        found.append(WeightedRisks.of(rows.score[mask], labels[mask], weights[mask], unit))
+    return tuple(found)
 
 
 # ---------------------------------------------------------------- parts of the Brier score
@@ -126,11 +154,20 @@ def part_values(rows: CutRows, metric: str, *, beside_rest: bool = False) -> Par
     estimates = []
     centres = []
     limits: list[Callable[[float], tuple[float, float]]] = []
-    for risks in risks_of(check_given("counts", rows.counts), beside_rest=beside_rest):
+    for risks in risks_of(rows, beside_rest=beside_rest):
         if risks.size < 2:
             estimates.append(math.nan)
             centres.append(math.nan)
             limits.append(lambda z: (math.nan, math.nan))
+        elif isinstance(risks, WeightedRisks) and metric == "uncertainty":
+            of_label = risks.effective_share()
+            estimates.append(of_label.share * (1 - of_label.share))
+            limits.append(partial(weighted_uncertainty_limits, of_label))
+        elif isinstance(risks, WeightedRisks):
+            weighted = weighted_part(risks, metric)
+            estimates.append(weighted.estimate)
+            centres.append(weighted.centre)
+            limits.append(weighted.limits)
         elif metric == "uncertainty":
             positives = float(risks.positives.sum())
             share = positives / risks.size
@@ -160,8 +197,8 @@ class BandValues:
     """
 
     groups: tuple[str, ...]
-    risks: tuple[CountedRisks, ...]
-    bands: tuple[HonestBand, ...]
+    values: tuple[float, ...]
+    bands: tuple[HonestBand | WeightedBand, ...]
     score: float
     n_pairs: int
 
@@ -177,7 +214,7 @@ class BandValues:
 
     def value(self, position: int) -> float:
         """The curve of a group."""
-        return value_of_curve(self.risks[position], self.score)
+        return self.values[position]
 
     def interval(self, position: int, z: float) -> tuple[float, float]:
         """The band, whose sides hold at all scores with probability Φ(z) each."""
@@ -189,7 +226,7 @@ class BandValues:
 
     def why_not(self, position: int, *, ratio: bool) -> str:
         """No row."""
-        if self.risks[position].scores.size:
+        if not math.isnan(self.values[position]):
             return ""
         return f"{self.groups[position]} has no rows."
 
@@ -206,7 +243,7 @@ class BandValues:
 
 
 def compare_isotonic(
-    counted: ScoreCounts,
+    rows: CutRows,
     at: Any,
     settings: Inference,
     reference: Hashable | None,
@@ -215,20 +252,25 @@ def compare_isotonic(
 ) -> CurveDifferenceResult:
     """Differences of the calibration curves at some scores, and tests that they are equal."""
     n_resamples = check_whole("n_resamples", n_resamples, low=99, cure="999, say")
-    chosen = choose_cutoffs(CutRows(counts=counted), at, "at")
+    chosen = choose_cutoffs(rows, at, "at")
     beside_rest = settings.comparisons == REST_OF_ROWS
-    names, _ = names_and_counts(counted, beside_rest=beside_rest)
-    risks = risks_of(counted, beside_rest=beside_rest)
-    bands = tuple(HonestBand.of(of_group, chosen.size) for of_group in risks)
-    n_groups = len(counted.groups)
+    moments = _moments_of_scores(rows)
+    n_groups = len(moments.groups)
+    names = moments.groups
+    if beside_rest:
+        names = (*names, *([REST] * n_groups))
+    risks = risks_of(rows, beside_rest=beside_rest)
+    bands = tuple(_band_of(of_group, chosen) for of_group in risks)
     n_pairs = len(pairs_of(settings.comparisons, n_groups, 0))
-    both = counted.counts.sum(axis=1)
-    moments = MomentCounts._from_counted(
-        counted.groups, "score", counted.values, both, counted.missing
-    )
     points = []
     for score in chosen.tolist():
-        values = BandValues(groups=names, risks=risks, bands=bands, score=score, n_pairs=n_pairs)
+        values = BandValues(
+            groups=names,
+            values=tuple(_value_of(of_group, score) for of_group in risks),
+            bands=bands,
+            score=score,
+            n_pairs=n_pairs,
+        )
         pooled = None
         if beside_rest:
             z = z_of_level(settings.confidence_level)
@@ -245,9 +287,9 @@ def compare_isotonic(
     generator, seed = as_generator(rng)
     equality = []
     for group, of_reference in result.pairs():
-        place = counted.groups.index(group)
-        second = n_groups + place if beside_rest else counted.groups.index(of_reference)
-        test = equality_of_curves(risks[place], risks[second], n_resamples, generator)
+        place = moments.groups.index(group)
+        second = n_groups + place if beside_rest else moments.groups.index(of_reference)
+        test = _test_equality(risks[place], risks[second], n_resamples, generator)
         equality.append(
             CurveEquality(
                 group=group,
@@ -266,3 +308,42 @@ def compare_isotonic(
         )
     settings = replace(result.settings, seed=seed, n_resamples=n_resamples)
     return replace(result, equality=tuple(equality), settings=settings)
+
+
+def _moments_of_scores(rows: CutRows) -> MomentCounts:
+    """Moments of the scores, which the result carries."""
+    if rows.counts is None:
+        return MomentCounts._from_outcomes(rows.required_outcomes(), {"score": rows.score})
+    counted = rows.counts
+    both = counted.counts.sum(axis=1)
+    return MomentCounts._from_counted(
+        counted.groups, "score", counted.values, both, counted.missing
+    )
+
+
+def _band_of(risks: CountedRisks | WeightedRisks, scores: Floats) -> HonestBand | WeightedBand:
+    """The band of a group that holds at these scores at once."""
+    if isinstance(risks, WeightedRisks):
+        return WeightedBand.of(risks, scores)
+    return HonestBand.of(risks, scores.size)
+
+
+def _value_of(risks: CountedRisks | WeightedRisks, score: float) -> float:
+    """The curve of a group at a score."""
+    if isinstance(risks, WeightedRisks):
+        return risks.value_at(score)
+    return value_of_curve(risks, score)
+
+
+def _test_equality(
+    group: CountedRisks | WeightedRisks,
+    reference: CountedRisks | WeightedRisks,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> EqualityTest:
+    """Whether two groups have one curve."""
+    if isinstance(group, WeightedRisks) and isinstance(reference, WeightedRisks):
+        return equality_of_weighted_curves(group, reference, n_resamples, rng)
+    if isinstance(group, CountedRisks) and isinstance(reference, CountedRisks):
+        return equality_of_curves(group, reference, n_resamples, rng)
+    raise TypeError("rows of the one group have weights, those of the other are counted")

@@ -199,8 +199,7 @@ def scores(
         p₀) [7]_ (or the weights of these), net benefit as a mean, and rates by the stratified score
         at every cut-off, all of them one family.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights and sampling units of the rows, each unit within one group, for all but the parts of
-        the Brier score; these take weights that are equal within every group.
+        Weights and sampling units of the rows, each unit within one group.
     pos_label, label_values, missing, groups
         As in `abroca`.
 
@@ -253,7 +252,10 @@ def scores(
     The isotonic curve p̂ fits its own rows too well, so limits of miscalibration, S(s) − S(p̂) with
     S the Brier score, and of discrimination, S(ȳ) − S(p̂), reach from the estimate less its optimism
     (curves that leave each row out) to the estimate, z standard errors beyond both: conservative at
-    10 events and more. Those of uncertainty, ȳ(1 − ȳ), are Wilson's limits of ȳ.
+    10 events and more. Those of uncertainty, ȳ(1 − ȳ), are Wilson's limits of ȳ. With weights or
+    clusters p̂ is the weighted isotonic regression, curves leave each unit out, variances are summed by
+    unit, with Student's t, and Wilson's limits are of the effective rows: one-sided errors at a
+    nominal .05 up to .05, CV of the weights .5 and 1, weights that go with the label, clusters of 5.
 
     Net benefit is a mean of a number per row, and rates at a cut-off are those of predictions:
     each is compared by the rule of `means` and of `group_metric` (score, or exact where few cases
@@ -371,7 +373,7 @@ def calibration(
         Confounder of slopes and intercepts, as in `means`: a coefficient is Σωβ over the strata.
         Those without 20 rows (or clusters) of each label of both groups are left out and named.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights and sampling units of the rows, each unit within one group; of slope and intercept.
+        Weights and sampling units of the rows, each unit within one group.
     pos_label, label_values, missing, groups
         As in `abroca`.
     n_resamples, rng
@@ -417,7 +419,9 @@ def calibration(
     one-sided errors at a nominal .05 up to .02, 60 beside 600 rows and more, flat curves too. The
     test that two groups have one curve is sharper: the largest standardised difference, over runs
     of ten blocks of scores, of the mean residuals about the curve of both groups together; its law
-    from labels drawn by that curve.
+    from labels drawn by that curve. With weights or clusters limits are those of the effective rows
+    [5]_ of every run, and the variance of the test has what clusters, and weights that go with the label,
+    add: errors up to .02, size up to .04 at .05.
 
     References
     ----------
@@ -427,6 +431,8 @@ def calibration(
     .. [3] Bell, McCaffrey (2002). Bias reduction in standard errors for linear regression with
        multi-stage samples. Survey Methodology 28, 169–181.
     .. [4] Cox, Snell (1968). A general definition of residuals. JRSS B 30, 248–275.
+    .. [5] Korn, Graubard (1998). Confidence intervals for proportions with small expected number of
+       positive counts estimated from survey data. Survey Methodology 24, 193–201.
 
     Examples
     --------
@@ -522,7 +528,7 @@ def _compare_scores(
         return with_adjusted_benefits(benefits, parts) if parts else benefits
     if metric == ISOTONIC:
         return compare_isotonic(
-            check_given("counts", rows.counts),
+            rows,
             curve_options["cutoffs"],
             settings,
             reference,
@@ -772,10 +778,6 @@ def compare_scores_by(
     return with_adjusted_means(result, within, areas, cells)
 
 
-#: What rows with weights or in clusters have, row by row.
-_OF_DESIGNS = (AREA, *_MEANS, *CALIBRATIONS, NET_BENEFIT, *CURVE_RATES)
-
-
 def _rows_of(
     y_true: Any,
     score: Any,
@@ -806,14 +808,6 @@ def _rows_of(
         return CutRows(counts=ScoreCounts._from_outcomes(outcomes))
     counted = _without_idle_weights(ScoreCounts._from_outcomes(outcomes), is_pooled=is_pooled)
     if counted.weighted or counted.clustered:
-        argument = "sample_weight" if counted.weighted else "cluster"
-        check_that(
-            metric in _OF_DESIGNS,
-            argument,
-            f"a column, with {metric}",
-            f"None, or one of {', '.join(_OF_DESIGNS)}",
-            "leave it out",
-        )
         return CutRows(outcomes=outcomes if counted.weighted else replace(outcomes, weight=None))
     if outcomes.strata is not None:
         return CutRows(counts=counted, outcomes=outcomes)

@@ -480,5 +480,3 @@ def test_what_pooled_comparisons_refuse() -> None:
         fs.scores(**data, metric="net_benefit", comparisons="rest", reference="a", cutoffs=[0.5])
     with pytest.raises(fs.InputError, match="more than one group"):
         fs.scores(**data, cluster=np.arange(data["score"].size) % 40)
-    with pytest.raises(fs.InputError, match="sample_weight"):
-        fs.calibration(**columns("sample_weight"), metric="isotonic")

@@ -322,13 +322,10 @@ def test_tallies_and_engines_give_what_rows_give() -> None:
         ({"metric": "net_benefit", "contrast": "ratio"}, "both signs, or can be 0"),
         ({"metric": "miscalibration", "contrast": "ratio"}, "both signs, or can be 0"),
         ({"metric": "tpr", "reference": "highest"}, "highest"),
-        ({"metric": "miscalibration", "sample_weight": "w"}, "sample_weight"),
     ],
 )
 def test_what_cannot_be_used_is_said(options: dict[str, Any], message: str) -> None:
     data = risks()
-    if options.get("sample_weight"):
-        options["sample_weight"] = np.linspace(1, 2, data["y_true"].size)
     with pytest.raises(fs.InputError, match=message):
         fs.scores(**data, **options)
 
