@@ -60,7 +60,7 @@ shared_by_strata <- function(m, k) {
 
 # Moments of a group and then of its reference, both in all strata: which strata are used, and what
 # compare_numbers() reads.
-adjusted_values <- function(m, root) {
+adjusted_values <- function(m, root, of_all = FALSE) {
   count <- length(m$mean) / 2
   at <- list(seq_len(count), count + seq_len(count))
   laws <- lapply(at, function(cells) lapply(cells, function(g) law_of_mean(m, g)))
@@ -84,22 +84,33 @@ adjusted_values <- function(m, root) {
     few <- beyond < FEWEST_BEYOND - 1e-9 || max(size) < FEWEST_OF_SHAPE - 1e-9
     few || (ratio && (sum(m$negative[at[[k]]][used]) > 0 || !joined[[k]]$mean > 0))
   }
-  value <- vapply(joined, function(law) if (root) sqrt(law$mean) else law$mean, 0)
+  compared <- function(ratio) two_means(joined[[1L]], joined[[2L]], ratio, root)
   n <- vapply(at, function(cells) sum(m$n[cells][used]), 0)
-  own <- function(k, critical) t_limits(joined[[k]], critical, root)
+  if (of_all && length(used)) {
+    law <- function(k, slopes) adjusted_law(laws[[k]][used], slopes, shared[[k]])
+    beside <- beside_everybody(law, weight, root)
+    joined[[1L]] <- beside$laws[[1L]]
+    compared <- beside$contrast
+  }
+  shown <- if (of_all && length(used)) beside$laws else joined
+  if (of_all) {
+    n[2L] <- sum(n)
+  }
+  value <- vapply(shown, function(law) if (root) sqrt(law$mean) else law$mean, 0)
+  own <- function(k, critical) t_limits(shown[[k]], critical, root)
   against <- function(g, reference, ratio) {
     fine <- length(used) > 0L && !refused(1L, ratio) && !refused(2L, ratio)
     list(
       value = value[2L],
       n = n[2L],
       own = function(critical) own(2L, critical),
-      contrast = if (fine) two_means(joined[[1L]], joined[[2L]], ratio, root)
+      contrast = if (fine) compared(ratio)
     )
   }
   list(
     value = value,
     n = n,
-    variance = vapply(joined, `[[`, 0, "v"),
+    variance = vapply(shown, `[[`, 0, "v"),
     share = NULL,
     against = against,
     own = own,
@@ -107,6 +118,52 @@ adjusted_values <- function(m, root) {
     spread = !all(vapply(shared, is.null, NA)),
     laws = lapply(laws, function(of_group) of_group[used])
   )
+}
+
+# A group and everybody within strata: with f the share of the group in the weight of a stratum, the
+# mean of all there is f m1 + (1 - f) m0, and both are summed by the weights of the group. `law`: of
+# sums of the means of the group (1) and of all others (2); `weight`: of both.
+beside_everybody <- function(law, weight, root) {
+  own <- weight[[1L]] / sum(weight[[1L]])
+  share <- weight[[1L]] / (weight[[1L]] + weight[[2L]])
+  parts <- list(law(1L, own * share), law(2L, own * (1 - share)))
+  v <- vapply(parts, `[[`, 0, "v")
+  sizes <- vapply(parts, `[[`, 0, "size")
+  everybody <- list(
+    mean = parts[[1L]]$mean + parts[[2L]]$mean,
+    v = sum(v),
+    k = parts[[1L]]$k + parts[[2L]]$k,
+    size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
+  )
+  observed <- law(1L, own)
+  contrast <- function(ratio) {
+    if (!ratio && !root) {
+      return(mean_difference(law(1L, own * (1 - share)), law(2L, own * (1 - share))))
+    }
+    if (!ratio) {
+      roots <- sqrt(c(observed$mean, everybody$mean))
+      from_group <- law(1L, own / (2 * roots[1L]) - own * share / (2 * roots[2L]))$v
+      from_others <- parts[[2L]]$v / (4 * everybody$mean)
+      return(roots_by_parts(observed, everybody, c(from_group, from_others)))
+    }
+    one <- observed$mean
+    all <- everybody$mean
+    variance <- law(1L, own * (all - one * share) / all^2)$v +
+      law(2L, own * (1 - share) * one / all^2)$v
+    back <- if (root) sqrt else identity
+    z <- function(value) {
+      theta <- if (root) value^2 else value
+      welch_hall(law(1L, own * (1 - theta * share)), law(2L, own * (1 - share)), ratio = theta)
+    }
+    estimate <- back(one / all)
+    list(
+      estimate = estimate,
+      std_error = if (root) sqrt(variance) / (2 * estimate) else sqrt(variance),
+      z = z,
+      limits = limits_of_ratio(estimate, z, back(1 / min(share)))
+    )
+  }
+  list(laws = list(observed, everybody), contrast = contrast)
 }
 
 # Strata that have a say, the least Q and its p-value, of laws of both groups by stratum.
@@ -149,12 +206,12 @@ mean_homogeneity <- function(laws, ratio) {
 }
 
 # Every number of one comparison within strata; `together`: comparisons whose intervals hold at once.
-compare_adjusted_means <- function(m, root, contrast, limit, level, together) {
-  values <- adjusted_values(m, root)
+compare_adjusted_means <- function(m, root, contrast, limit, level, together, of_all = FALSE) {
+  values <- adjusted_values(m, root, of_all)
   ratio <- contrast == "ratio"
   found <- mean_homogeneity(values$laws, ratio)
   # of roots it is the mean squares whose difference would be tested
-  if ((root && !ratio) || values$spread) {
+  if ((root && !ratio) || values$spread || of_all) {
     found[2:3] <- NaN
   }
   compare_adjusted(values, contrast, limit, level, together, c(length(values$laws[[1L]]), found))
@@ -192,7 +249,8 @@ crosscheck_adjusted_means <- function(
   together,
   root,
   shared_weights = NULL,
-  shared_errors = NULL
+  shared_errors = NULL,
+  of_all = FALSE
 ) {
   m <- list(
     mean = mean,
@@ -209,7 +267,7 @@ crosscheck_adjusted_means <- function(
       errors = matrix(shared_errors, size)
     )
   }
-  row <- compare_adjusted_means(m, root, contrast, limit, level, together)
+  row <- compare_adjusted_means(m, root, contrast, limit, level, together, of_all)
   as_columns(list(row[names(row) != "method"]))
 }
 
@@ -254,7 +312,15 @@ means_in_strata <- function(x) {
         negative = m$negative[pair]
       )
       level <- about$options$confidence_level
-      compare_adjusted_means(of_pair, about$root, about$contrast, about$limit, level, together)
+      compare_adjusted_means(
+        of_pair,
+        about$root,
+        about$contrast,
+        about$limit,
+        level,
+        together,
+        identical(about$comparisons, "overall")
+      )
     }
   }
   # clusters may lie in several strata
@@ -312,10 +378,22 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   if (!is.null(about$family)) {
     together <- about$family
   }
-  compare_pair <- compare(cell, length(levels) * count, design, about, together)
-  cells_of <- function(group) (seq_along(levels) - 1L) * count + match(group, groups)
+  pooled <- isTRUE(about$comparisons %in% POOLED)
+  if (!pooled) {
+    compare_pair <- compare(cell, length(levels) * count, design, about, together)
+  }
+  cells_of <- function(place, count) (seq_along(levels) - 1L) * count + place
   found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
-    row <- compare_pair(c(cells_of(crude$group[k]), cells_of(crude$reference[k])))
+    if (pooled) {
+      # the group, and all others of every stratum as one
+      side <- ifelse(place == match(crude$group[k], groups), 1L, 2L)
+      beside <- (match(stratum, levels) - 1L) * 2L + side
+      compare_rest <- compare(beside, length(levels) * 2L, design, about, together)
+      row <- compare_rest(c(cells_of(1L, 2L), cells_of(2L, 2L)))
+    } else {
+      pair <- match(c(crude$group[k], crude$reference[k]), groups)
+      row <- compare_pair(c(cells_of(pair[1L], count), cells_of(pair[2L], count)))
+    }
     c(
       tidy_numbers(
         paste0(crude$metric[k], "_stratified"),
@@ -384,7 +462,7 @@ with_adjusted_means <- function(crude, within, as_table) {
 
 # The stratum of every row of numbers; NULL without strata. `without`: what is asked that has no
 # comparison within strata.
-stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NULL) {
+stratum_of_numbers <- function(data, strata, n, name, without = NULL) {
   if (is.null(strata)) {
     return(NULL)
   }
@@ -394,9 +472,6 @@ stratum_of_numbers <- function(data, strata, n, name, comparisons, without = NUL
       paste("strata with", without),
       "strata with numbers, errors, losses, AUC, rates, calibration in the large, slope, intercept"
     )
-  }
-  if (comparisons %in% POOLED) {
-    stop_argument("strata", paste("strata with", comparisons), "\"reference\" or \"all\"")
   }
   checked_strata(data, strata, n, name)
 }

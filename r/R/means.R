@@ -33,7 +33,9 @@ FEWEST_UNITS <- 20
 #'   where both disagree is printed first. Each mean is sum(w m) / sum(w) over the strata, with the
 #'   weights of Mantel and Haenszel, w = w1 w0 / (w1 + w0), of the rows of both groups or their
 #'   weights; quantiles, variances and mean squared errors are summed alike, and rates at a cut-off
-#'   compared by the stratified score. Not with `"rest"` and `"overall"`.
+#'   compared by the stratified score. `"rest"`: all other rows of every stratum; `"overall"`: means
+#'   of a group and of everybody, summed by the rows of the group. Clusters may lie in several strata
+#'   of means and errors.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
@@ -184,8 +186,7 @@ read_number_columns <- function(arguments, names) {
     data,
     read$strata,
     scene$input$n,
-    arguments$strata,
-    kind
+    arguments$strata
   )
   groups <- seq_along(scene$grouping$groups)
   if (kind == "rest") {
@@ -354,7 +355,13 @@ table_of_values <- function(
   }
   one_value <- contrast == "ratio" && limit == 1
   crude <- settle_rows(found, options, chosen_among, one_value)
-  about <- list(options = options, contrast = contrast, limit = limit, among = chosen_among)
+  about <- list(
+    options = options,
+    contrast = contrast,
+    limit = limit,
+    among = chosen_among,
+    comparisons = arguments$comparisons
+  )
   within <- if (!is.null(adjust)) adjust(crude, about)
   with_adjusted_means(crude, within, function(rows) as_audit(rows, "numbers", scene$input))
 }
@@ -476,26 +483,29 @@ mean_ratio <- function(one, zero, share = 0, root = FALSE) {
   back <- if (root) sqrt else identity
   square <- if (root) function(x) x^2 else identity
   z <- function(value) welch_hall(one, zero, ratio = square(value), share = share)
-  # on the logarithmic scale; 0 and infinity where nothing is excluded
-  limits <- function(critical) {
-    low <- root_beyond(
-      function(v) z(exp(v))[["above"]] - critical,
-      log(back(estimate)) + 1e-3,
-      -0.01
-    )
-    high <- root_beyond(
-      function(v) z(exp(v))[["below"]] + critical,
-      log(back(estimate)) - 1e-3,
-      0.01
-    )
-    c(exp(low), min(exp(high), if (share > 0) back(1 / share) else Inf))
-  }
   list(
     estimate = back(estimate),
     std_error = if (root) s / (2 * sqrt(estimate)) else s,
     z = z,
-    limits = limits
+    limits = limits_of_ratio(back(estimate), z, if (share > 0) back(1 / share) else Inf)
   )
+}
+
+# On the logarithmic scale; 0 and infinity where nothing is excluded.
+limits_of_ratio <- function(estimate, z, largest) {
+  function(critical) {
+    low <- root_beyond(
+      function(v) z(exp(v))[["above"]] - critical,
+      log(estimate) + 1e-3,
+      -0.01
+    )
+    high <- root_beyond(
+      function(v) z(exp(v))[["below"]] + critical,
+      log(estimate) - 1e-3,
+      0.01
+    )
+    c(exp(low), min(exp(high), largest))
+  }
 }
 
 # Limits of one mean by its own skewness or none, whichever is wider.
@@ -507,7 +517,12 @@ mean_limits <- function(one, critical) {
   a <- one$k / s^3
   q <- -stats::qt(stats::pnorm(-critical), one$size - 1)
   back <- function(y) {
-    if (a == 0) y else stats::uniroot(function(x) hall(x, a) - y, c(-1e3, 1e3), tol = 1e-13)$root
+    if (a == 0) {
+      return(y)
+    }
+    # hall(x) is beyond x / 4
+    reach <- max(1e3, 4 * abs(y) + abs(a))
+    stats::uniroot(function(x) hall(x, a) - y, c(-reach, reach), tol = 1e-13)$root
   }
   one$mean - s * c(max(back(q), q), min(back(-q), -q))
 }
@@ -597,15 +612,21 @@ roots_beside_all <- function(one, others, share, shares) {
   }
   all <- sum_of(c(list(one), others), c(share, shares))
   rest <- sum_of(others, shares)
+  own <- 1 / (2 * sqrt(one$mean)) - share / (2 * sqrt(all$mean))
+  roots_by_parts(one, all, c(own^2 * one$v, rest$v / (4 * all$mean)))
+}
+
+# The root of one mean square less that of another by MOVER of both limits, each by the share of its
+# error that is its own; `variances`: of the difference, from the rows of the one and all others.
+roots_by_parts <- function(one, all, variances) {
+  laws <- list(one, all)
   values <- sqrt(c(one$mean, all$mean))
-  counted <- c(1 - share * values[1L] / values[2L], sqrt(rest$v / all$v))
+  counted <- sqrt(variances / (c(one$v, all$v) / (4 * values^2)))
   found <- mover_of_two(values, function(k, critical) {
-    ends <- sqrt(pmax(mean_limits(list(one, all)[[k]], critical), 0))
+    ends <- sqrt(pmax(mean_limits(laws[[k]], critical), 0))
     values[k] + counted[k] * (ends - values[k])
   })
-  found$std_error <- sqrt(
-    (counted[1L] / (2 * values[1L]))^2 * one$v + rest$v / (4 * values[2L]^2)
-  )
+  found$std_error <- sqrt(sum(variances))
   found
 }
 

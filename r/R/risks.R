@@ -202,8 +202,11 @@ risk_table <- function(metric, arguments, cutoffs) {
     read$strata,
     input$n,
     arguments$strata,
-    kind,
-    if (metric %in% c(BRIER_PARTS, "isotonic_calibration")) metric
+    if (metric %in% c(BRIER_PARTS, "isotonic_calibration")) {
+      metric
+    } else if (metric == "auc" && kind == "overall") {
+      "auc beside everybody"
+    }
   )
   scene$stratum <- stratum
   if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
@@ -304,7 +307,14 @@ risk_table <- function(metric, arguments, cutoffs) {
   crude <- settle_rows(found, options)
   within <- NULL
   if (!is.null(stratum)) {
-    about <- list(options = options, contrast = contrast, limit = limit, among = 0, root = FALSE)
+    about <- list(
+      options = options,
+      contrast = contrast,
+      limit = limit,
+      among = 0,
+      root = FALSE,
+      comparisons = kind
+    )
     numbers <- numbers_of_score(metric, y, score)
     rows <- which(numbers$kept)
     stratum <- structure(stratum[rows], name = attr(stratum, "name"))
@@ -827,7 +837,7 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff", 
   within <- NULL
   if (!is.null(scene$stratum)) {
     options$simultaneous <- "bonferroni"
-    within <- adjusted_rates(rate, scene, contrast, options, cutoffs, crude)
+    within <- adjusted_rates(rate, scene, contrast, options, cutoffs, crude, arguments$comparisons)
   }
   with_adjusted_means(crude, within, function(rows) as_audit(rows, "scores", input))
 }

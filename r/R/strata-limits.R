@@ -263,9 +263,28 @@ adjusted_smooth <- function(tables, sides, share, spread, of_determination) {
   list(value = value, each = if (of_determination) r_squared, influence = influence)
 }
 
+# What every unit adds to a group and to everybody, from what those of each side of a stratum add;
+# `n`: units of the group in every stratum, and of all others.
+influence_of_cells <- function(influence, n) {
+  count <- length(n) / 2
+  both <- influence[count + seq_len(count)]
+  of_group <- Map(function(own, all) own + all[seq_along(own)], influence[seq_len(count)], both)
+  of_others <- Map(function(all, own) all[-seq_len(own)], both, n[seq_len(count)])
+  c(of_group, of_others)
+}
+
 # One comparison within strata by draws of the units of every crossing. `tables`: sums of the units
 # of the group's crossings and then of the reference's, `moments`: of their numbers.
-compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, level, together) {
+compare_adjusted_draws <- function(
+  metric,
+  tables,
+  moments,
+  resamples,
+  limit,
+  level,
+  together,
+  of_all = FALSE
+) {
   of_determination <- metric == "r_squared"
   count <- length(tables) / 2
   units <- vapply(tables, function(t) if (nrow(t)) kish(t[, "w"]) else 0, 0)
@@ -276,19 +295,53 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
   units <- units[cells]
   drawn_from <- tables[cells]
   total <- moments$weights[1L, cells]
-  share <- total[half] * total[length(used) + half] / (total[half] + total[length(used) + half])
+  others <- total[length(used) + half]
+  share <- if (of_all) total[half] else total[half] * others / (total[half] + others)
   share <- share / sum(share)
-  spread <- rep(share, 2L) *
-    c(kept_unbiased(units[half]), kept_unbiased(units[length(used) + half]))
-  statistic <- function(times) {
-    sides <- Map(sums_of_side, drawn_from, times)
-    found <- adjusted_smooth(drawn_from, sides, share, spread, of_determination)
-    squares <- function(k) {
-      moved <- found$influence[[k]]
-      n <- nrow(drawn_from[[k]])
-      n / (n - 1) * (sum(times[[k]] * moved^2) - sum(times[[k]] * moved)^2 / n)
+  sizes <- list(units[half], units[length(used) + half])
+  if (of_all) {
+    of_both <- total[half]^2 / sizes[[1L]] + others^2 / sizes[[2L]]
+    sizes[[2L]] <- (total[half] + others)^2 / of_both
+  }
+  spread <- rep(share, 2L) * c(kept_unbiased(sizes[[1L]]), kept_unbiased(sizes[[2L]]))
+  # what is on either side of a stratum: of everybody the units of the group, and of all others
+  joined <- function(x, bind) {
+    if (!of_all) {
+      return(x)
     }
-    c(found$value, vapply(seq_along(cells), squares, 0), found$each)
+    c(x[half], Map(bind, x[half], x[length(used) + half]))
+  }
+  of_sides <- joined(drawn_from, rbind)
+  statistic <- function(times) {
+    sides <- Map(sums_of_side, of_sides, joined(times, c))
+    found <- adjusted_smooth(of_sides, sides, share, spread, of_determination)
+    squares <- function(influence) {
+      vapply(
+        seq_along(cells),
+        function(k) {
+          moved <- influence[[k]]
+          n <- nrow(drawn_from[[k]])
+          n / (n - 1) * (sum(times[[k]] * moved^2) - sum(times[[k]] * moved)^2 / n)
+        },
+        0
+      )
+    }
+    if (!of_all) {
+      return(c(found$value, squares(found$influence), found$each))
+    }
+    # the same units move a group's value and everybody's: its own value moves by the one alone
+    n <- vapply(drawn_from, nrow, 0L)
+    alone <- lapply(1:2, function(g) {
+      lapply(seq_along(cells), function(k) {
+        found$influence[[k]] * if (g == 1L) k <= length(used) else k > length(used)
+      })
+    })
+    c(
+      found$value,
+      squares(influence_of_cells(found$influence, n)),
+      found$each,
+      unlist(lapply(alone, function(own) squares(influence_of_cells(own, n))))
+    )
   }
   once <- lapply(drawn_from, function(t) rep(1, nrow(t)))
   few <- vapply(
@@ -296,8 +349,8 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
     function(k) !length(k) || sum(units[k] - 1) < FEWEST_DRAWN - 1 - 1e-9,
     NA
   )
-  law <- function(sample, draws, members, difference) {
-    variances <- rowSums(draws$variances[, members, drop = FALSE])
+  law <- function(sample, draws, columns, difference) {
+    variances <- rowSums(draws$values[, columns, drop = FALSE])
     value <- draws$values[, difference]
     ok <- is.finite(variances) & variances > 0
     drawn <- ifelse(ok, (value - sample) / sqrt(variances), NaN)
@@ -321,8 +374,9 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
       },
       at_sample
     ))
-    drawn <- list(variances = draws[, 1L + seq_len(n_cells)], values = draws)
+    drawn <- list(values = draws)
     sides <- list(half, length(used) + half)
+    drawn_sides <- if (of_all) list(half, seq_len(n_cells)) else sides
     jackknife <- function(members, which) {
       sum(vapply(
         members,
@@ -342,8 +396,8 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
         0
       ))
     }
-    of_law <- function(members, which) {
-      found <- law(at_sample[which], drawn, members, which)
+    of_law <- function(members, which, columns = 1L + members) {
+      found <- law(at_sample[which], drawn, columns, which)
       found$estimate <- at_sample[which]
       found$std_error <- sqrt(
         if (of_determination) jackknife(members, which) else sum(at_sample[1L + members])
@@ -352,20 +406,35 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
     }
     contrast <- of_law(seq_len(n_cells), 1L)
     if (of_determination) {
-      each <- lapply(1:2, function(g) of_law(sides[[g]], 1L + n_cells + g))
+      first <- if (of_all) c(3L + n_cells, 3L + 2L * n_cells) else c(1L, 1L)
+      each <- lapply(1:2, function(g) {
+        members <- drawn_sides[[g]]
+        of_law(members, 1L + n_cells + g, first[g] + members)
+      })
       values$value <- vapply(each, `[[`, 0, "estimate")
       few <- few | vapply(each, function(f) !is.finite(f$estimate) || !f$std_error > 0, NA)
       few <- few | vapply(each, function(f) f$lost > LARGEST_LOST, NA)
       values$own <- function(g, critical) pmin(contrast_of_draws(each[[g]])$limits(critical), 1)
     } else {
-      laws <- lapply(sides, function(k) {
-        adjusted_law(lapply(cells[k], function(c) law_of_mean(moments, c)), share)
+      laws <- lapply(1:2, function(g) {
+        of_strata <- lapply(half, function(h) {
+          k <- sides[[g]][h]
+          if (of_all && g == 2L) {
+            law_of_mean(pool_moments(moments, cells[c(h, k)]))
+          } else {
+            law_of_mean(moments, cells[k])
+          }
+        })
+        adjusted_law(of_strata, share)
       })
       values$value <- vapply(laws, `[[`, 0, "mean")
       values$own <- function(g, critical) t_limits(laws[[g]], critical, FALSE)
     }
   }
   n <- vapply(list(used, count + used), function(k) sum(moments$n[k]), 0)
+  if (of_all) {
+    n[2L] <- sum(n)
+  }
   values$n <- n
   values$method <- if (of_determination) BY_SYMMETRIC_DRAWS else BY_DRAWS
   values$against <- function(g, reference, ratio) {
@@ -377,7 +446,7 @@ compare_adjusted_draws <- function(metric, tables, moments, resamples, limit, le
     )
   }
   found <- c(0, NaN, NaN)
-  if (!of_determination && !none) {
+  if (!of_determination && !none && !of_all) {
     by_stratum <- vapply(
       half,
       function(h) {
@@ -437,7 +506,8 @@ draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
           resamples,
           about$limit,
           about$options$confidence_level,
-          together
+          together,
+          identical(about$comparisons, "overall")
         )
       )
     }
@@ -456,7 +526,8 @@ crosscheck_adjusted_draws <- function(
   pair,
   limit,
   level,
-  together
+  together,
+  of_all = FALSE
 ) {
   cells <- drawn_cells(x, squared_error, cell, count, weight, cluster)
   row <- compare_adjusted_draws(
@@ -466,7 +537,8 @@ crosscheck_adjusted_draws <- function(
     resamples,
     limit,
     level,
-    together
+    together,
+    of_all
   )
   as_columns(list(row[names(row) != "method"]))
 }
@@ -489,7 +561,7 @@ adjusted_benefits <- function(y, score, place, stratum, design, groups, crude, a
 }
 
 # A rate within strata at every cut-off, by the stratified score.
-adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude) {
+adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude, comparisons) {
   input <- scene$input
   groups <- scene$grouping$groups
   stratum <- scene$stratum
@@ -498,6 +570,7 @@ adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude) {
   limit <- if (contrast == "ratio") options$threshold else options$margin
   level <- options$confidence_level
   count <- nrow(crude) / length(cutoffs)
+  of_all <- identical(comparisons, "overall")
   found <- bind_rows(lapply(seq_len(nrow(crude)), function(k) {
     row <- crude[k, ]
     selected <- as.integer(input$score >= cutoffs[(k - 1L) %/% count + 1L])
@@ -505,13 +578,18 @@ adjusted_rates <- function(rate, scene, contrast, options, cutoffs, crude) {
     cells <- stratum_cells(stratum, scene$grouping$labels, groups, cell, size)
     labels <- scene$grouping$labels
     rows <- list(stratum = stratum, labels = labels, groups = groups, cell = cell)
+    pair <- as.list(match(c(row$group, row$reference), groups))
+    if (comparisons %in% POOLED) {
+      pair[[2L]] <- setdiff(seq_along(groups), pair[[1L]])
+    }
     of_pair <- tables_of_pair(
       cells,
       as_metric(rate, size)$parts,
-      as.list(match(c(row$group, row$reference), groups)),
+      pair,
       rows,
       input,
-      contrast
+      contrast,
+      of_all
     )
     tables <- of_pair$tables
     design <- of_pair$design
@@ -543,9 +621,13 @@ as_one_family <- function(found, options, one_value = FALSE) {
 
 # Every number of a report's comparison of a rate within strata at a cut-off stands in
 # crosscheck_strata(); this has the intervals of both adjusted rates, by MOVER of Wilson's limits.
-crosscheck_adjusted_rates <- function(k1, n1, k0, n0, level) {
-  share <- n1 * n0 / (n1 + n0)
+crosscheck_adjusted_rates <- function(k1, n1, k0, n0, level, of_all = FALSE) {
+  share <- if (of_all) n1 else n1 * n0 / (n1 + n0)
   share <- share / sum(share)
+  if (of_all) {
+    k0 <- k1 + k0
+    n0 <- n1 + n0
+  }
   wilson <- function(k, n) {
     suppressWarnings(vapply(
       seq_along(k),

@@ -224,10 +224,9 @@ class MomentCounts:
             missing=MissingReport(),
         )
 
-    def __add__(self, other: MomentCounts) -> MomentCounts:
-        """Those of two sets of rows with the same groups; no unit may have rows in both."""
-        check_summand(self, other, "groups", "columns", "clustered")
-        joined = replace(
+    def _beside(self, other: MomentCounts) -> MomentCounts:
+        """The groups of both, those of the other behind."""
+        return replace(
             self,
             groups=(*self.groups, *other.groups),
             n=np.concatenate([self.n, other.n]),
@@ -239,6 +238,11 @@ class MomentCounts:
             weighted=self.weighted or other.weighted,
             missing=MissingReport(),
         )
+
+    def __add__(self, other: MomentCounts) -> MomentCounts:
+        """Those of two sets of rows with the same groups; no unit may have rows in both."""
+        check_summand(self, other, "groups", "columns", "clustered")
+        joined = self._beside(other)
         merged = joined._with_new_groups(self.groups, [*range(len(self.groups))] * 2)
         return replace(merged, missing=self.missing + other.missing)
 

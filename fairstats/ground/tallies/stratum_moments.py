@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
+from fairstats.ground.factors import Factor
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_length, check_shape
 from fairstats.ground.strata import strata_in_order
@@ -84,6 +85,46 @@ class SharedClusters:
             products=np.moveaxis(np.array(products), 0, 1),
         )
 
+    def _beside_rest(self, means: Floats, new_means: Floats, n_groups: int) -> SharedClusters:
+        """Of crossings of strata with the groups, and behind them with all others of each.
+
+        `means`, `new_means`: of every number in the crossings of now and then. Where the mean of a
+        crossing moves by δ, the excesses e of its clusters become e − δ·W.
+        """
+        strata, groups = np.divmod(self.places, n_groups)
+        new_places = [strata * 2 * n_groups + groups]
+        members = [np.arange(self.weights.size)]
+        for rest in range(n_groups):
+            others = np.flatnonzero(groups[:, 0] != rest)
+            new_places.append(strata[others] * 2 * n_groups + n_groups + rest)
+            members.append(others)
+        places = np.concatenate(new_places)
+        member = np.concatenate(members)
+        shift = new_means[:, places] - means[:, self.places[member]]
+        first = shift[..., 0]
+        second = shift[..., 1]
+        errors, with_weight, with_first_weight = self.products[:, :, member]
+        weights = self.weights[member]
+        moved = np.array(
+            [
+                errors
+                - second * with_weight
+                - first * with_first_weight
+                + first * second * weights,
+                with_weight - first * weights,
+                with_first_weight - second * weights,
+            ]
+        )
+        distinct, pair = np.unique(places, axis=0, return_inverse=True)
+        pair = pair.ravel()
+        products = np.zeros((*moved.shape[:2], len(distinct)))
+        np.add.at(products, (slice(None), slice(None), pair), moved)
+        return SharedClusters(
+            places=distinct.astype(np.int64),
+            weights=np.bincount(pair, weights, len(distinct)),
+            products=products,
+        )
+
 
 @serialisable(eq=False)
 class StratumMoments:
@@ -132,9 +173,7 @@ class StratumMoments:
         for place, values in enumerate(numbers.values()):
             excesses.append(weight * (values - cells.mean[place][places]))
         _, unit_of_row = np.unique(outcomes.cluster.codes, return_inverse=True)
-        shared = SharedClusters._of_units(
-            unit_of_row, places, len(cells.groups), weight, excesses
-        )
+        shared = SharedClusters._of_units(unit_of_row, places, len(cells.groups), weight, excesses)
         return replace(moments, shared=shared)
 
     @classmethod
@@ -150,6 +189,36 @@ class StratumMoments:
         places = [stratum * len(groups) + group for stratum, group in positions]
         crossed = cells._with_new_groups(cross_names(strata, groups), places)
         return cls(strata=strata, groups=groups, cells=crossed, attribute=attribute)
+
+    def _beside_rest(self) -> StratumMoments:
+        """The same with all others of each group as further groups, behind the groups.
+
+        Positions of group g and of its rest are g and G + g.
+        """
+        n_groups = len(self.groups)
+        n_strata = len(self.strata)
+        strata, groups = np.divmod(np.arange(n_strata * n_groups), n_groups)
+        joined = self.cells
+        for group in range(n_groups):
+            elsewhere = n_strata
+            places = np.where(groups == group, elsewhere, strata)
+            names = (*self.strata, "elsewhere")
+            merged = self.cells._with_new_groups(names, places.tolist())
+            joined = joined._beside(merged._take_groups(range(n_strata)))
+        n_sides = 2 * n_groups
+        order = np.empty((n_strata, n_sides), dtype=np.intp)
+        order[:, :n_groups] = np.arange(n_strata * n_groups).reshape(n_strata, n_groups)
+        behind = n_strata * n_groups + np.arange(n_groups * n_strata)
+        order[:, n_groups:] = behind.reshape(n_groups, n_strata).T
+        names = (*self.groups, *names_of_rests(self.groups))
+        cells = replace(
+            joined._take_groups(order.ravel().tolist()),
+            groups=cross_names(self.strata, names),
+        )
+        shared = None
+        if self.shared is not None:
+            shared = self.shared._beside_rest(self.cells.mean, cells.mean, n_groups)
+        return replace(self, groups=names, cells=cells, shared=shared)
 
     def _of_group(self, values: NDArray[np.float64], group: int) -> Floats:
         """Of values of all crossings, shape (…, H·G), those of one group, shape (…, H)."""
@@ -193,6 +262,62 @@ def _cross(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
     labels = cross_names(strata, outcomes.groups.labels)
     crossed = replace(outcomes.groups, codes=codes, labels=labels, levels=labels)
     return strata, replace(outcomes, groups=crossed)
+
+
+def names_of_rests(groups: Sequence[str]) -> tuple[str, ...]:
+    """What all others of each group are called."""
+    return tuple(f"all but {group}" for group in groups)
+
+
+def rows_beside_rests(outcomes: Outcomes) -> tuple[Outcomes, NDArray[np.intp]]:
+    """Rows of every group, and behind them those of all others of each as further groups.
+
+    Groups are as those of `StratumMoments._beside_rest`; also where each row stood before. A
+    cluster's rows are one there once more for every group that it is not of.
+    """
+    codes = outcomes.groups.codes.astype(np.intp)
+    n_groups = len(outcomes.groups.labels)
+    places = [np.arange(codes.size)]
+    new_codes = [codes]
+    copies = [np.zeros(codes.size, dtype=np.intp)]
+    for group in range(n_groups):
+        others = np.flatnonzero(codes != group)
+        places.append(others)
+        new_codes.append(np.full(others.size, n_groups + group))
+        copies.append(np.full(others.size, group + 1))
+    rows = np.concatenate(places)
+
+    def repeated(column: Any) -> Any:
+        return None if column is None else column[rows]
+
+    def repeated_factor(factor: Factor | None) -> Factor | None:
+        return None if factor is None else replace(factor, codes=factor.codes[rows])
+
+    labels = (*outcomes.groups.labels, *names_of_rests(outcomes.groups.labels))
+    groups = replace(outcomes.groups, codes=np.concatenate(new_codes), labels=labels, levels=labels)
+    cluster = outcomes.cluster
+    if cluster is not None:
+        apart = cluster.codes[rows].astype(np.int64) * (n_groups + 1) + np.concatenate(copies)
+        cluster = replace(cluster, codes=np.unique(apart, return_inverse=True)[1])
+    numbers = {name: column[rows] for name, column in outcomes.numbers.items()}
+    beside = replace(
+        outcomes,
+        groups=groups,
+        y_true=repeated(outcomes.y_true),
+        y_pred=repeated(outcomes.y_pred),
+        score=repeated(outcomes.score),
+        weight=repeated(outcomes.weight),
+        cluster=cluster,
+        strata=repeated_factor(outcomes.strata),
+        missing=MissingReport(),
+        extra=repeated(outcomes.extra),
+        kept=None,
+        number=repeated(outcomes.number),
+        squares=repeated(outcomes.squares),
+        features=repeated(outcomes.features),
+        numbers=numbers,
+    )
+    return beside, rows
 
 
 def cross_names(strata: tuple[str, ...], groups: tuple[str, ...]) -> tuple[str, ...]:

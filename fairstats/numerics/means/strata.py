@@ -82,9 +82,7 @@ class BetweenStrata(NamedTuple):
         )
 
 
-def adjusted_mean(
-    parts: Moments, shares: Floats, between: BetweenStrata | None = None
-) -> Moments:
+def adjusted_mean(parts: Moments, shares: Floats, between: BetweenStrata | None = None) -> Moments:
     """Moments of Σ ω·m over strata, with one shape in all; arrays of shape (…, H).
 
     `between`: of units in several strata, of arrays of shape (H,).

@@ -167,7 +167,12 @@ def stratified_curves(
         (table,) = tables_of(of_cutoff, renamed)
         columns = [np.asarray(column, dtype=np.float64) for column in table]
         if columns[0].size and part.design is None:
-            answer = bench.call(_TWIN_OF_OWN, *columns, result.settings.confidence_level)
+            answer = bench.call(
+                _TWIN_OF_OWN,
+                *columns,
+                result.settings.confidence_level,
+                of_all=result.settings.comparisons == "overall",
+            )
             lines = (VALUES[2], VALUES[3], VALUES[4], VALUES[5])
             yield from bench.place_of(comparison).compare_all(
                 lines, comparison, answer, _TWIN_OF_OWN

@@ -30,12 +30,13 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
-from fairstats.methods.rates.numbers.strata_pairs import StratumAreas
+from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, names_of_pair
 from fairstats.methods.rates.numbers.stratified import (
     ROOTS,
     StratifiedNumberDifferenceResult,
     StratifiedNumberRatioResult,
 )
+from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.strata.compare import together_of
 from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
@@ -134,7 +135,7 @@ def stratified(
         if result.stratum_areas is None:
             yield from compare_adjusted_mean(comparison, within, result, together, bench)
             continue
-        places = _places_of_pair(comparison, within)
+        places = _places_of_pair(comparison, within, result.settings.comparisons)
         arguments, design = _areas_for_r(result.stratum_areas, within.cells.n, places)
         choices = {"contrast": result.scale, **_choices_of_strata(result, together), **design}
         twin = _TWIN_OF_ADJUSTED_AREAS
@@ -148,7 +149,7 @@ def compare_adjusted_mean(
     comparison: Any, within: StratumMoments, result: Any, together: int, bench: Bench
 ) -> Iterator[Check]:
     """Every number of two adjusted means, from the moments of both groups in all strata."""
-    places = _places_of_pair(comparison, within)
+    places = _places_of_pair(comparison, within, result.settings.comparisons)
     of_pair = within.cells._take_groups(places.tolist())
     answer = bench.call(
         _TWIN_WITHIN_STRATA,
@@ -156,6 +157,7 @@ def compare_adjusted_mean(
         **_shared_for_r(within, places, result.column),
         contrast=result.scale,
         root=result.metric.removesuffix(ENDING) in ROOTS,
+        of_all=result.settings.comparisons == "overall",
         **_choices_of_strata(result, together),
     )
     (row,) = rows_of(answer)
@@ -165,9 +167,7 @@ def compare_adjusted_mean(
     )
 
 
-def _shared_for_r(
-    within: StratumMoments, places: NDArray[np.intp], column: str
-) -> dict[str, Any]:
+def _shared_for_r(within: StratumMoments, places: NDArray[np.intp], column: str) -> dict[str, Any]:
     """Sums of products over clusters that lie in several of these crossings."""
     shared = within.shared
     if shared is None:
@@ -184,11 +184,11 @@ def _shared_for_r(
     return found
 
 
-def _places_of_pair(comparison: Any, within: StratumMoments) -> NDArray[np.intp]:
+def _places_of_pair(comparison: Any, within: StratumMoments, comparisons: str) -> NDArray[np.intp]:
     """Crossings of the group and then of its reference."""
     first_cells = np.arange(len(within.strata)) * len(within.groups)
-    places = [within.groups.index(name) for name in (comparison.group, comparison.reference)]
-    return np.concatenate([first_cells + places[0], first_cells + places[1]])
+    names = names_of_pair(within, comparison.group, comparison.reference, comparisons)
+    return np.concatenate([first_cells + names.places[0], first_cells + names.places[1]])
 
 
 def _choices_of_strata(result: Any, together: int) -> dict[str, Any]:
@@ -228,10 +228,13 @@ def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:
         return
     twin, arguments = rows
     for comparison in result.comparisons:
-        places = _places_of_pair(comparison, result.stratum_moments) + 1.0
+        places = (
+            _places_of_pair(comparison, result.stratum_moments, result.settings.comparisons) + 1.0
+        )
         choices = _choices_of_strata(result, together_of(result))
         if twin == _TWIN_OF_ADJUSTED_DRAWS:
             n_resamples = result.settings.n_resamples
+            choices["of_all"] = result.settings.comparisons == "overall"
             answer = bench.call(twin, *arguments, float(n_resamples), places, **choices)
             (row,) = rows_of(answer)
             yield from compare_drawn_row(comparison, row, result, n_resamples, bench, twin)
@@ -263,10 +266,22 @@ def _crossed_rows(result: Any, bench: Bench) -> tuple[str, tuple[Any, ...]] | No
     numbers = [np.asarray(column, dtype=np.float64) for column in given]
     strata = [within.strata.index(label_text(name)) for name in np.asarray(stratum).tolist()]
     groups = [within.groups.index(label_text(name)) for name in np.asarray(group).tolist()]
-    cell = np.array(strata) * len(within.groups) + np.array(groups) + 1.0
-    count = float(len(within.strata) * len(within.groups))
+    sides = np.array(groups)
     weight = design.get("weight")
     cluster = design.get("cluster")
+    rows = np.arange(sides.size)
+    if result.settings.comparisons in POOLED:
+        sides, rows = _beside_rests(sides, len(within.groups) // 2)
+        numbers = [column[rows] for column in numbers]
+        weight = None if weight is None else np.asarray(weight)[rows]
+        if cluster is not None:
+            own = np.asarray(cluster)[rows]
+            cluster = np.unique(
+                [f"{unit} {side}" for unit, side in zip(own, sides, strict=True)],
+                return_inverse=True,
+            )[1]
+    cell = np.array(strata)[rows] * len(within.groups) + sides + 1.0
+    count = float(len(within.strata) * len(within.groups))
     if drawn:
         squared_error = np.zeros(cell.size)
         if metric == DETERMINATION:
@@ -277,6 +292,19 @@ def _crossed_rows(result: Any, bench: Bench) -> tuple[str, tuple[Any, ...]] | No
         return _TWIN_OF_ADJUSTED_FITS, (metric, *numbers, cell, count, weight, cluster)
     order = _order_of(metric)
     return _TWIN_OF_ADJUSTED_QUANTILES, (numbers[0], cell, count, order, weight, cluster)
+
+
+def _beside_rests(
+    groups: NDArray[np.intp], n_groups: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of all rows, and then of all others of each group behind the groups; and the rows."""
+    sides = [groups]
+    rows = [np.arange(groups.size)]
+    for group in range(n_groups):
+        others = np.flatnonzero(groups != group)
+        sides.append(np.full(others.size, n_groups + group))
+        rows.append(others)
+    return np.concatenate(sides), np.concatenate(rows)
 
 
 def _order_of(metric: str) -> float:

@@ -181,24 +181,40 @@ def _roots_beside_all(
     m₁ adds (1 − f·√(m₁/m))/(2√m₁) of its error, the others 1/(2√m) of theirs: the limits of √m₁
     count by 1 − f·√(m₁/m), those of √m by the root of the others' share of its variance.
     """
-    mean = float(group.mean)
-    mean_of_all = float(of_all.mean)
-    values = (math.sqrt(mean), math.sqrt(mean_of_all))
-    variance_of_all = float(of_all.variance)
-    own = 1 - share * math.sqrt(mean / mean_of_all) if mean_of_all > 0 else 0.0
-    rest = math.sqrt(float(others.variance) / variance_of_all) if variance_of_all > 0 else 1.0
-    from_group = own * math.sqrt(group.variance) / (2 * values[0]) if mean > 0 else 0.0
-    from_others = math.sqrt(others.variance) / (2 * values[1]) if mean_of_all > 0 else 0.0
+    variance = float(group.variance)
+    variance_of_others = float(others.variance)
+    root = math.sqrt(float(group.mean))
+    root_of_all = math.sqrt(float(of_all.mean))
+    own = 0.0
+    if root > 0 and root_of_all > 0:
+        own = 1 / (2 * root) - share / (2 * root_of_all)
+    from_others = variance_of_others / (4 * root_of_all**2) if root_of_all > 0 else 0.0
+    return roots_by_parts(group, of_all, (own**2 * variance, from_others))
 
-    def limits_of(part: Moments, value: float, counted: float, z: float) -> tuple[float, float]:
+
+def roots_by_parts(group: Moments, of_all: Moments, variances: tuple[float, float]) -> PartContrast:
+    """√m₁ − √m by MOVER of the limits of both, each by the share of its error that is its own.
+
+    `variances`: of the difference, from the rows of the group and from all others.
+    """
+    values = (math.sqrt(float(group.mean)), math.sqrt(float(of_all.mean)))
+    counted = []
+    for value, part, variance in zip(values, (group, of_all), variances, strict=True):
+        of_root = float(part.variance) / (4 * value**2) if value > 0 else 0.0
+        counted.append(math.sqrt(variance / of_root) if of_root > 0 else 1.0)
+
+    def limits_of(position: int, z: float) -> tuple[float, float]:
+        part = (group, of_all)[position]
+        value = values[position]
         low, high = _roots_of_limits(part, z)
-        return value - counted * (value - low), value + counted * (high - value)
+        reach = counted[position]
+        return value - reach * (value - low), value + reach * (high - value)
 
     return PartContrast(
         values,
-        lambda z: limits_of(group, values[0], own, z),
-        lambda z: limits_of(of_all, values[1], rest, z),
-        error=math.hypot(from_group, from_others),
+        lambda z: limits_of(0, z),
+        lambda z: limits_of(1, z),
+        error=math.sqrt(variances[0] + variances[1]),
     )
 
 

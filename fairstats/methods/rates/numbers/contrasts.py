@@ -103,11 +103,50 @@ class MeanRatio:
         largest = 1 / self.share if self.share else math.inf
         if self.root:
             largest = math.sqrt(largest)
-        low = _find_crossing(lambda value: float(self.statistics(value).above) - z, self.estimate)
-        high = _find_crossing(
-            lambda value: -float(self.statistics(1 / value).below) - z, 1 / self.estimate
-        )
-        return (low, min(1 / high if high > 0 else math.inf, largest))
+        return _limits_of_ratio(self, z, largest)
+
+
+def _limits_of_ratio(contrast: NumberContrast, z: float, largest: float) -> tuple[float, float]:
+    """Where the statistics of a ratio, which is at most `largest`, are ±z."""
+    estimate = contrast.estimate
+    low = _find_crossing(lambda value: float(contrast.statistics(value).above) - z, estimate)
+    high = _find_crossing(
+        lambda value: -float(contrast.statistics(1 / value).below) - z, 1 / estimate
+    )
+    return (low, min(1 / high if high > 0 else math.inf, largest))
+
+
+@dataclass(frozen=True)
+class ExpectedRatio:
+    """Σ ω·m₁ by what everybody's means make it expected to be, or the root of that.
+
+    `value`, `error`: the ratio and its standard error; `of_ratio`: statistics of H0: the ratio has
+    a value; `largest`: what it is at most.
+    """
+
+    value: float
+    error: float
+    of_ratio: Callable[[float], Statistics]
+    largest: float
+    root: bool = False
+
+    @property
+    def estimate(self) -> float:
+        """The ratio, or its root."""
+        return math.sqrt(self.value) if self.root else self.value
+
+    @property
+    def std_error(self) -> float:
+        """By the delta method."""
+        return self.error / (2 * self.estimate) if self.root else self.error
+
+    def statistics(self, value: float) -> Statistics:
+        """Of H0: the ratio has this value."""
+        return self.of_ratio(value**2 if self.root else value)
+
+    def limits(self, z: float) -> tuple[float, float]:
+        """Both limits, each at the one-sided level Φ(z)."""
+        return _limits_of_ratio(self, z, math.sqrt(self.largest) if self.root else self.largest)
 
 
 def contrast_by_mover(

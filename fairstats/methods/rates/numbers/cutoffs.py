@@ -127,17 +127,21 @@ class CutRows:
             group_units=rows.sum(axis=1),
         )
 
+    def benefits(self, cutoff: float) -> Floats:
+        """Net benefit of every row at a threshold."""
+        harm = cutoff / (1 - cutoff)
+        selected = self.score >= cutoff
+        return np.asarray(np.where(self.required_outcomes().y_true == 1, 1.0, -harm) * selected)
+
     def moments(self, cutoff: float) -> MomentCounts:
         """Moments of the net benefit of every row at a threshold.
 
         1 for a selected row with label 1, −t/(1 − t) for one with label 0, 0 for others.
         """
-        harm = cutoff / (1 - cutoff)
         if self.counts is None:
-            outcomes = self.required_outcomes()
-            selected = self.score >= cutoff
-            benefit = np.where(outcomes.y_true == 1, 1.0, -harm) * selected
-            return MomentCounts._from_outcomes(outcomes, {NET_BENEFIT: benefit})
+            numbers = {NET_BENEFIT: self.benefits(cutoff)}
+            return MomentCounts._from_outcomes(self.required_outcomes(), numbers)
+        harm = cutoff / (1 - cutoff)
         selected = self.counts.values >= cutoff
         numbers = np.concatenate([-harm * selected, 1.0 * selected])
         rows = np.concatenate([self.counts.counts[:, 0], self.counts.counts[:, 1]], axis=1)

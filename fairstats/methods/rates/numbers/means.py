@@ -44,7 +44,6 @@ from fairstats.methods.rates.numbers.cutoffs import (
 from fairstats.methods.rates.numbers.options import (
     check_contrast,
     check_rows_of_bootstrap,
-    check_strata_of_numbers,
     make_number_settings,
     name_of_strata,
 )
@@ -56,6 +55,7 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
 from fairstats.methods.rates.numbers.strata_draws import drawn_cells
 from fairstats.methods.rates.numbers.strata_limits import CellValues
+from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
@@ -66,7 +66,6 @@ from fairstats.methods.rates.numbers.stratified_curves import (
     with_adjusted_rates,
 )
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.weighted_quantiles import (
     SampleQuantile,
     WeightedQuantile,
@@ -313,7 +312,6 @@ def means(
         comparisons=comparisons,
         adjust=adjust,
     )
-    check_strata_of_numbers(strata, comparisons)
     row_columns = {"y": y, "sensitive_features": sensitive_features, "strata": strata}
     from_counts = counts_or_rows(counts, needs="y", **row_columns)
     check_that(
@@ -335,10 +333,10 @@ def means(
         check_unmerged(counted)
         rows = CutRows(counts=counted, larger_is_better=larger_is_better)
         shares = compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
-        return _with_shares_of_tally(shares, counts, settings)
+        return _with_shares_of_tally(shares, counts)
     if from_counts:
         moments = moments_of(counts, (OUTCOME,), "outcome=")
-        within = stratum_moments_of(counts, settings)
+        within = stratum_moments_of(counts)
         return compare_means(moments, "mean", settings, reference, ratio=ratio, within=within)
     outcomes = Outcomes.from_arrays(
         sensitive_features=sensitive_features,
@@ -373,15 +371,15 @@ def means(
     within = stratum_moments_of_rows(outcomes, outcomes.numbers, strata)
     if within is None:
         return result
-    return with_adjusted_means(result, within, cells=_quantiles_by_stratum(outcomes, within, order))
+    cells = _quantiles_by_stratum(outcomes, within, order, settings)
+    return with_adjusted_means(result, within, cells=cells)
 
 
 def _with_shares_of_tally(
-    shares: CurveDifferenceResult | CurveRatioResult, counts: Any, settings: Inference
+    shares: CurveDifferenceResult | CurveRatioResult, counts: Any
 ) -> CurveDifferenceResult | CurveRatioResult:
-    """Selection by quantile within the strata of a tally that has some, unless groups are pooled."""
-    is_stratified = isinstance(counts, Tally) and counts.stratified
-    if not is_stratified or settings.comparisons in POOLED:
+    """Selection by quantile within the strata of a tally that has some."""
+    if not (isinstance(counts, Tally) and counts.stratified):
         return shares
     strata, groups, cells, name = counts._scores_in_strata()
     crossed = CutRows(counts=cells, larger_is_better=shares.larger_is_better)
@@ -426,9 +424,12 @@ def _compare_drawn(
     return with_adjusted_means(compared.result, within, cells=cells)
 
 
-def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: float) -> CellValues:
-    """Quantiles of every crossing of stratum and group."""
-    _, crossed = cross_with_strata(outcomes)
+def _quantiles_by_stratum(
+    outcomes: Outcomes, within: StratumMoments, order: float, settings: Inference
+) -> CellValues:
+    """Quantiles of every crossing of stratum and group, or all others of each."""
+    rows, _ = rows_by_side(outcomes, settings.comparisons)
+    _, crossed = cross_with_strata(rows)
     samples = _quantiles_of_groups(crossed, order)
     rarer = min(order, 1 - order)
     least = max(math.ceil(ROWS_BEYOND_QUANTILE / rarer - 1e-9), MIN_UNITS)
@@ -436,9 +437,9 @@ def _quantiles_by_stratum(outcomes: Outcomes, within: StratumMoments, order: flo
     for sample in samples:
         enough.append(sample.rows >= least - 1e-9 and sample.size >= MIN_UNITS - 1e-9)
     positive = [sample.smallest > 0 for sample in samples]
-    shape = (len(within.strata), len(within.groups))
+    shape = (len(within.strata), len(rows.groups.labels))
     return CellValues(
-        values=QuantileValues(groups=within.cells.groups, samples=samples),
+        values=QuantileValues(groups=crossed.groups.labels, samples=samples),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),
         needs=_needs_of_quantiles(least, outcomes),
@@ -621,7 +622,6 @@ def prediction_errors(
         comparisons=comparisons,
         adjust=adjust,
     )
-    check_strata_of_numbers(strata, comparisons)
     row_columns = {
         "y_true": y_true,
         "y_pred": y_pred,
@@ -633,7 +633,7 @@ def prediction_errors(
         check_rows_of_bootstrap(from_counts, "metric", "R² of moments")
     if from_counts:
         moments = moments_of(counts, ERRORS, "outcome= and predicted=")
-        within = stratum_moments_of(counts, settings)
+        within = stratum_moments_of(counts)
     else:
         outcomes = Outcomes.from_arrays(
             sensitive_features=sensitive_features,
@@ -687,10 +687,9 @@ def compare_means(
     return with_adjusted_means(result, within)
 
 
-def stratum_moments_of(counts: Any, settings: Inference) -> StratumMoments | None:
-    """Moments by stratum of a tally that has strata, unless groups are pooled."""
-    is_stratified = isinstance(counts, Tally) and counts.stratified
-    if not is_stratified or settings.comparisons in POOLED:
+def stratum_moments_of(counts: Any) -> StratumMoments | None:
+    """Moments by stratum of a tally that has strata."""
+    if not (isinstance(counts, Tally) and counts.stratified):
         return None
     return counts.stratum_numbers()  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.setup import POOLED, check_threshold
+from fairstats.methods.rates.setup import check_threshold
 
 
 def check_contrast(contrast: Any, *others: str) -> bool:
@@ -29,26 +29,17 @@ def check_rows_of_bootstrap(from_counts: bool, argument: str, got: str) -> None:
         )
 
 
-def check_strata_of_numbers(strata: Any, comparisons: Any, without: str = "") -> None:
+def check_strata_of_numbers(strata: Any, without: str) -> None:
     """Raise where strata are given with what has no comparison within strata.
 
-    `without`: what that is, empty where only pooled groups have none.
+    `without`: what that is, empty for what has one.
     """
-    if strata is None:
-        return
-    if without:
+    if strata is not None and without:
         raise InputError(
             "strata",
             got=f"strata with {without}",
             allowed="strata with any other metric of fs.scores, slope or intercept of calibration",
             cure="leave out strata, or compare the groups of each stratum by itself",
-        )
-    if isinstance(comparisons, str) and comparisons in POOLED:
-        raise InputError(
-            "strata",
-            got=f"a column, with comparisons={comparisons!r}",
-            allowed="comparisons of two groups: 'reference' or 'all'",
-            cure="comparisons='reference', or leave out strata",
         )
 
 

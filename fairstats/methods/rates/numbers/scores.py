@@ -14,7 +14,12 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_strata
+from fairstats.ground.tallies.stratum_moments import (
+    StratumMoments,
+    cross_names,
+    cross_with_strata,
+    names_of_rests,
+)
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
 from fairstats.methods.rates.numbers.areas import (
@@ -61,7 +66,7 @@ from fairstats.methods.rates.numbers.options import (
 from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.strata_limits import CellValues
-from fairstats.methods.rates.numbers.strata_pairs import StratumAreas
+from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, rows_by_side
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
@@ -491,9 +496,7 @@ def _compare_scores(
         )
     _check_comparisons(metric, setting_options)
     check_strata_of_numbers(
-        row_options.get("strata"),
-        setting_options["comparisons"],
-        metric if metric in (*BRIER_PARTS, ISOTONIC) else "",
+        row_options.get("strata"), _without_strata(metric, setting_options["comparisons"])
     )
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
@@ -511,11 +514,11 @@ def _compare_scores(
         rates = compare_rates_along(
             rows, metric, curve_options["cutoffs"], settings, reference, ratio=ratio
         )
-        tables = rates_by_stratum(rates, rows, settings, strata, counts)
+        tables = rates_by_stratum(rates, rows, strata, counts)
         return with_adjusted_rates(rates, tables) if tables else rates
     if metric == NET_BENEFIT:
         benefits = compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
-        parts = benefits_by_stratum(benefits, rows, settings, strata, counts)
+        parts = benefits_by_stratum(benefits, rows, strata, counts)
         return with_adjusted_benefits(benefits, parts) if parts else benefits
     if metric == ISOTONIC:
         return compare_isotonic(
@@ -539,15 +542,24 @@ def _compare_scores(
     return _compare_one_number(rows, sums, metric, settings, reference)
 
 
+def _without_strata(metric: str, comparisons: Any) -> str:
+    """What has no comparison within strata, in words; empty for what has one."""
+    if metric in (*BRIER_PARTS, ISOTONIC):
+        return metric
+    if metric == AREA and comparisons == OVERALL_ROWS:
+        return f"{metric} beside everybody"
+    return ""
+
+
 def rates_by_stratum(
-    curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
+    curve: CurveResult, rows: CutRows, strata: Any, counts: Any
 ) -> list[StratumCounts]:
     """Cells of every group within the strata at every cut-off; empty without strata."""
     outcomes = rows.outcomes
     if outcomes is not None and outcomes.strata is not None:
         name = name_of_strata(strata)
         return [cells_of_rows(rows.of_rows(), cutoff, name) for cutoff in cutoffs_of(curve)]
-    within = _scores_by_stratum(counts, outcomes, settings, strata)
+    within = _scores_by_stratum(counts, outcomes, strata)
     tables = []
     if within.cells is not None:
         for cutoff in cutoffs_of(curve):
@@ -564,28 +576,28 @@ def rates_by_stratum(
 
 
 def benefits_by_stratum(
-    curve: CurveResult, rows: CutRows, settings: Inference, strata: Any, counts: Any
+    curve: CurveResult, rows: CutRows, strata: Any, counts: Any
 ) -> list[StratumMoments]:
     """Moments of the net benefit within the strata at every cut-off; empty without strata."""
     outcomes = rows.outcomes
     parts = []
     if outcomes is not None and outcomes.strata is not None:
-        names, crossed = cross_with_strata(outcomes)
-        groups = outcomes.groups.labels
-        attribute = name_of_strata(strata)
-        crossings = CutRows(outcomes=crossed)
-    else:
-        within = _scores_by_stratum(counts, outcomes, settings, strata)
-        if within.cells is None:
-            return []
-        names = within.strata
-        groups = within.groups
-        attribute = within.attribute
-        crossings = CutRows(counts=within.cells)
+        name = name_of_strata(strata)
+        for cutoff in cutoffs_of(curve):
+            numbers = {NET_BENEFIT: rows.benefits(cutoff)}
+            parts.append(StratumMoments._from_outcomes(outcomes, numbers, name))
+        return parts
+    within = _scores_by_stratum(counts, outcomes, strata)
+    if within.cells is None:
+        return []
+    crossings = CutRows(counts=within.cells)
     for cutoff in cutoffs_of(curve):
         parts.append(
             StratumMoments(
-                strata=names, groups=groups, cells=crossings.moments(cutoff), attribute=attribute
+                strata=within.strata,
+                groups=within.groups,
+                cells=crossings.moments(cutoff),
+                attribute=within.attribute,
             )
         )
     return parts
@@ -613,35 +625,43 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
             return _Sums(moments)
         cells = None
         areas = None
+        by_side, _ = rows_by_side(rows.required_outcomes(), settings.comparisons)
+        n_sides = len(by_side.groups.labels)
         if metric in CALIBRATIONS:
-            cells = _regressions_by_stratum(rows, metric, within)
+            _, crossed = cross_with_strata(by_side)
+            cells = _regressions_by_stratum(CutRows(outcomes=crossed), metric, within, n_sides)
         elif metric == AREA:
-            _, crossed = cross_with_strata(rows.required_outcomes())
+            _, crossed = cross_with_strata(by_side)
             scored = scored_rows(CutRows(outcomes=crossed))
-            areas = StratumAreas._from_rows(scored, len(within.strata), len(within.groups))
+            areas = StratumAreas._from_rows(scored, len(within.strata), n_sides)
         return _Sums(moments, within=within, areas=areas, cells=cells)
     moments = moments_of_scores(rows.counts, metric)
-    if metric in CALIBRATIONS:
-        in_strata = _scores_by_stratum(counts, rows.outcomes, settings, strata)
-        within, _ = in_strata.parts(metric)
-        cells = None
-        if within is not None:
-            cells = _regressions_by_stratum(CutRows(counts=in_strata.cells), metric, within)
-        return _Sums(moments, within=within, cells=cells)
-    if metric not in (*_MEANS, AREA):
+    if metric not in (*CALIBRATIONS, *_MEANS, AREA):
         return _Sums(moments)
-    within, areas = _scores_by_stratum(counts, rows.outcomes, settings, strata).parts(metric)
-    return _Sums(moments, within=within, areas=areas)
+    in_strata = _scores_by_stratum(counts, rows.outcomes, strata)
+    if in_strata.cells is None:
+        return _Sums(moments)
+    within = in_strata.moments(metric)
+    if metric in _MEANS or (metric == AREA and settings.comparisons == OVERALL_ROWS):
+        return _Sums(moments, within=within if metric in _MEANS else None)
+    sides = in_strata
+    if settings.comparisons in POOLED:
+        sides = in_strata.beside_rests()
+    counted = check_given("counts", sides.cells)
+    n_sides = len(sides.groups)
+    if metric == AREA:
+        areas = StratumAreas._from_scores(counted, len(within.strata), n_sides)
+        return _Sums(moments, within=within, areas=areas)
+    cells = _regressions_by_stratum(CutRows(counts=counted), metric, within, n_sides)
+    return _Sums(moments, within=within, cells=cells)
 
 
-def _regressions_by_stratum(rows: CutRows, metric: str, within: StratumMoments) -> CellValues:
-    """Slope or intercept of every crossing of stratum and group."""
-    crossed = rows
-    if rows.counts is None:
-        _, outcomes = cross_with_strata(rows.required_outcomes())
-        crossed = CutRows(outcomes=outcomes)
+def _regressions_by_stratum(
+    crossed: CutRows, metric: str, within: StratumMoments, n_sides: int
+) -> CellValues:
+    """Slope or intercept of every crossing of stratum and group, or all others of each."""
     values = regression_values(crossed, metric)
-    shape = (len(within.strata), len(within.groups))
+    shape = (len(within.strata), n_sides)
     sizes = label_sizes(crossed).sizes.min(axis=1)
     has_one = [not note for note in values.notes]
     enough = np.array(has_one) & (sizes >= LEAST_OF_STRATUM)
@@ -843,26 +863,40 @@ class _ScoresByStratum:
     cells: ScoreCounts | None = None
     attribute: str = ""
 
-    def parts(self, metric: str) -> tuple[StratumMoments | None, StratumAreas | None]:
-        """Moments of the number per row, and of AUC the areas."""
-        if self.cells is None:
-            return None, None
-        moments = StratumMoments(
+    def moments(self, metric: str) -> StratumMoments:
+        """Moments of the number per row that a metric is the mean of."""
+        return StratumMoments(
             strata=self.strata,
             groups=self.groups,
-            cells=moments_of_scores(self.cells, metric),
+            cells=moments_of_scores(check_given("counts", self.cells), metric),
             attribute=self.attribute,
         )
-        areas = None
-        if metric == "auc":
-            areas = StratumAreas._from_scores(self.cells, len(self.strata), len(self.groups))
-        return moments, areas
+
+    def beside_rests(self) -> _ScoresByStratum:
+        """The same with all others of each group behind the groups."""
+        cells = check_given("counts", self.cells)
+        shape = (len(self.strata), len(self.groups))
+
+        def with_rests(counts: Any) -> Any:
+            if counts is None:
+                return None
+            of_strata = counts.reshape(*shape, *counts.shape[1:])
+            rests = of_strata.sum(axis=1, keepdims=True) - of_strata
+            return np.concatenate([of_strata, rests], axis=1).reshape(-1, *counts.shape[1:])
+
+        groups = (*self.groups, *names_of_rests(self.groups))
+        beside = replace(
+            cells,
+            groups=cross_names(self.strata, groups),
+            counts=with_rests(cells.counts),
+            totals=with_rests(cells.totals),
+            squares=with_rests(cells.squares),
+        )
+        return replace(self, groups=groups, cells=beside)
 
 
-def _scores_by_stratum(
-    counts: Any, outcomes: Outcomes | None, settings: Inference, strata: Any
-) -> _ScoresByStratum:
-    """Of rows that have strata, or of a tally that has some, unless groups are pooled."""
+def _scores_by_stratum(counts: Any, outcomes: Outcomes | None, strata: Any) -> _ScoresByStratum:
+    """Of rows that have strata, or of a tally that has some."""
     if outcomes is not None and outcomes.strata is not None:
         names, crossed = cross_with_strata(outcomes)
         return _ScoresByStratum(
@@ -872,7 +906,7 @@ def _scores_by_stratum(
             attribute=name_of_strata(strata),
         )
     is_stratified = isinstance(counts, Tally) and counts.stratified
-    if not is_stratified or settings.comparisons in POOLED or counts.scores is None:
+    if not is_stratified or counts.scores is None:
         return _ScoresByStratum()
     return _ScoresByStratum(*counts._scores_in_strata())
 

@@ -7,7 +7,7 @@ Haenszel; the contrast is the smooth function of these sums that it is without s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,13 @@ from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_
 from fairstats.methods.rates.numbers.bootstrap import LARGEST_LOST, NO_DRAWS, BootstrapContrast
 from fairstats.methods.rates.numbers.bootstrap import MIN_UNITS as UNITS_OF_BOOTSTRAP
 from fairstats.methods.rates.numbers.compare import MeanValues, interval_of_mean
-from fairstats.methods.rates.numbers.smooth import SmoothValues, tables_of_units
+from fairstats.methods.rates.numbers.smooth import SmoothValues, scale_of, tables_of_units
 from fairstats.methods.rates.numbers.strata_limits import (
     CellValues,
     PairOfLimits,
     pair_of_cells,
 )
+from fairstats.methods.rates.numbers.strata_pairs import PairNames, rows_by_side
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.hall import Moments
 from fairstats.numerics.means.resampling import Draws
@@ -63,28 +64,55 @@ class DrawnCells(CellValues):
     resamples: GroupTotals | None = None
     is_determination: bool = False
 
-    def pair(self, moments: StratumMoments, group: str, reference: str) -> PairOfDraws:
+    def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfDraws:
         """A group and its reference within strata."""
-        parts = pair_of_cells(self, moments, group, reference)
-        return PairOfDraws(**parts, drawn=self, moments=moments)
+        parts = pair_of_cells(self, moments, pair)
+        if not pair.of_all:
+            return PairOfDraws(**parts, drawn=self, moments=moments)
+        weights = [moments._of_group(moments.cells.weights[0], place) for place in pair.places]
+        used = parts["used"]
+        parts["shares"] = weights[0][used] / max(weights[0][used].sum(), 1e-300)
+        return PairOfDraws(**parts, drawn=self, moments=moments, weights=tuple(weights))
 
 
 @dataclass(frozen=True, eq=False)
 class PairOfDraws(PairOfLimits):
-    """Two groups within strata by draws, as `GroupValues`."""
+    """Two groups within strata by draws, as `GroupValues`.
+
+    `weights`: where the second are all others, and the group is compared with everybody, those of
+    both in all strata: means and variances are summed by the group's.
+    """
 
     drawn: DrawnCells = None  # type: ignore[assignment]
     moments: StratumMoments = None  # type: ignore[assignment]
+    weights: tuple[Floats, ...] = ()
+
+    @property
+    def of_all(self) -> bool:
+        """Whether the group is compared with everybody."""
+        return bool(self.weights)
+
+    def members(self, position: int) -> list[list[int]]:
+        """Crossings of one of both in every stratum that is used, all of everybody's."""
+        positions = (0, 1) if self.of_all and position == 1 else (position,)
+        columns = [self.places[each][self.used].tolist() for each in positions]
+        return [list(crossings) for crossings in zip(*columns, strict=True)]
 
     def mean(self, position: int) -> Moments:
         """Moments of the adjusted mean."""
         cells = self.moments.cells
-        place = self.places[position][self.used]
+        joined = []
+        for place, crossings in enumerate(self.members(position)):
+            joined.extend([place] * len(crossings))
+        chosen = [crossing for crossings in self.members(position) for crossing in crossings]
+        merged = cells._take_groups(chosen)._with_new_groups(
+            tuple(self.strata[place] for place in np.flatnonzero(self.used)), joined
+        )
         parts = Moments(
-            mean=cells.means(OUTCOME)[place],
-            variance=cells.variance_of_mean(OUTCOME)[place],
-            third=cells.third_cumulant_of_mean(OUTCOME)[place],
-            size=cells.effective_units[place],
+            mean=merged.means(OUTCOME),
+            variance=merged.variance_of_mean(OUTCOME),
+            third=merged.third_cumulant_of_mean(OUTCOME),
+            size=merged.effective_units,
         )
         return adjusted_mean(parts, self.shares)
 
@@ -142,9 +170,24 @@ class PairOfDraws(PairOfLimits):
         kind = StandardisedDifference(shares=self._shares(), spreads=self._spreads())
         return self._by_draws(self._draws(kind, (0, 1), jackknife=False))
 
+    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
+        """What a table says of one stratum."""
+        row = super().row_of_stratum(place, z, ratio=ratio)
+        if not self.of_all:
+            return row
+        alone = np.arange(len(self.strata)) == place
+        row["n_reference"] += row["n"]
+        if self.used[place]:
+            pair = replace(self, used=alone, shares=np.ones(1))
+            row["value_reference"] = pair.value(1)
+            row["estimate"] = row["value"] - row["value_reference"]
+            if not self.drawn.is_determination:
+                row["estimate"] = pair.contrast(0, 1, ratio=False).estimate
+        return row
+
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
         """Whether one standardised difference holds in all strata; of R² there is no test."""
-        if self.drawn.is_determination:
+        if self.drawn.is_determination or self.of_all:
             return None
         differences = []
         variances = []
@@ -153,7 +196,8 @@ class PairOfDraws(PairOfLimits):
             sizes = self._effective_units()[pair]
             if sizes.min() < UNITS_OF_HOMOGENEITY - 1e-9:
                 continue
-            draws = self._draws_of_cells(StandardisedDifference(), pair, jackknife=False)
+            sides = [[place] for place in pair]
+            draws = self._draws_of_cells(StandardisedDifference(), sides, jackknife=False)
             differences.append(draws.value)
             variances.append(draws.variance)
         return homogeneity_of_estimates(np.array(differences), np.array(variances))
@@ -169,7 +213,13 @@ class PairOfDraws(PairOfLimits):
         return np.asarray(self.drawn.effective_units)
 
     def _sizes(self, position: int) -> Floats:
-        return self._effective_units()[self.places[position][self.used]]
+        """Units in the strata that are used, of everybody by Kish's formula."""
+        units = [self._effective_units()[places[self.used]] for places in self.places]
+        if not self.of_all or position == 0:
+            return np.asarray(units[position])
+        total, others = (weight[self.used] for weight in self.weights)
+        squares = total**2 / units[0] + others**2 / units[1]
+        return np.asarray((total + others) ** 2 / squares)
 
     def _shares(self) -> Floats:
         return np.concatenate([self.shares, self.shares])
@@ -181,15 +231,20 @@ class PairOfDraws(PairOfLimits):
         return self._shares() * np.concatenate(factors)
 
     def _draws(self, kind: SmoothContrast, positions: tuple[int, int], *, jackknife: bool) -> Draws:
-        places = np.concatenate([self.places[each][self.used] for each in positions])
-        return self._draws_of_cells(kind, places.tolist(), jackknife=jackknife)
+        sides = []
+        for position in positions:
+            sides.extend(self.members(position))
+        return self._draws_of_cells(kind, sides, jackknife=jackknife)
 
-    def _draws_of_cells(self, kind: SmoothContrast, places: list[int], *, jackknife: bool) -> Draws:
-        """A contrast of some crossings, each a side of its own."""
-        chosen = list(dict.fromkeys(places))
-        mix = np.zeros((len(places), len(chosen)))
-        for side, place in enumerate(places):
-            mix[side, chosen.index(place)] = 1.0
+    def _draws_of_cells(
+        self, kind: SmoothContrast, sides: list[list[int]], *, jackknife: bool
+    ) -> Draws:
+        """A contrast of sides, each of some crossings."""
+        chosen = list(dict.fromkeys(place for members in sides for place in members))
+        mix = np.zeros((len(sides), len(chosen)))
+        for side, members in enumerate(sides):
+            for place in members:
+                mix[side, chosen.index(place)] = 1.0
         units = [self.drawn.units[place] for place in chosen] if jackknife else None
         return draws_of_contrast(
             kind,
@@ -223,12 +278,17 @@ def drawn_cells(
     rng: np.random.Generator,
 ) -> DrawnCells:
     """Totals of every crossing, and of resamples of its units."""
-    _, crossed = cross_with_strata(outcomes)
-    tables, _, effective_units = tables_of_units(crossed, numbers, within.cells, settings)
+    rows, places = rows_by_side(outcomes, settings.comparisons)
+    if places is not None:
+        within = within._beside_rest()
+        numbers = {name: column[places] for name, column in numbers.items()}
+    _, crossed = cross_with_strata(rows)
+    pairs = replace(settings, comparisons="reference")
+    tables, _, effective_units = tables_of_units(crossed, numbers, within.cells, pairs)
     shape = (len(within.strata), len(within.groups))
     enough = effective_units >= UNITS_OF_STRATUM - 1e-9
     kind = "clusters" if within.cells.clustered else "rows"
-    values = _CrossedValues(crude, within, tuple(tables))
+    values = _CrossedValues(crude, within, tuple(tables), scale_of(numbers[OUTCOME]))
     return DrawnCells(
         values=values,
         enough=enough.reshape(shape),
@@ -245,11 +305,12 @@ def drawn_cells(
 
 @dataclass(frozen=True, eq=False)
 class _CrossedValues:
-    """Means, or R², of all crossings, without limits, as `GroupValues`."""
+    """Means, or R², of all crossings, without limits, as `GroupValues`; `scale`: of the numbers."""
 
     crude: SmoothValues
     within: StratumMoments
     units: tuple[UnitTable, ...]
+    scale: float
 
     @property
     def method(self) -> str:
@@ -293,5 +354,5 @@ class _CrossedValues:
             variance = math.nan
             if weight > 0:
                 variance = max(squares / weight - (total / weight) ** 2, 0.0)
-            found.append(self.crude.scale * math.sqrt(variance))
+            found.append(self.scale * math.sqrt(variance))
         return np.array(found)

@@ -21,6 +21,7 @@ from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.numbers.compare import GroupValues
 from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
 from fairstats.methods.rates.numbers.strata_pairs import (
+    PairNames,
     divided,
     row_of_one_stratum,
     shares_of_rows,
@@ -54,9 +55,9 @@ class CellValues:
     spread: NDArray[np.float64] | None = None
     biases: NDArray[np.float64] | None = None
 
-    def pair(self, moments: StratumMoments, group: str, reference: str) -> PairOfLimits:
+    def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfLimits:
         """A group and its reference within strata."""
-        return PairOfLimits(**pair_of_cells(self, moments, group, reference))
+        return PairOfLimits(**pair_of_cells(self, moments, pair))
 
     def stored(self, z: float) -> StratumValues:
         """Values and limits at Φ(z) of all crossings."""
@@ -289,17 +290,15 @@ class PairOfLimits:
         return row_of_one_stratum(self, place, values, estimate, limits)
 
 
-def pair_of_cells(
-    cells: CellValues, moments: StratumMoments, group: str, reference: str
-) -> dict[str, Any]:
+def pair_of_cells(cells: CellValues, moments: StratumMoments, pair: PairNames) -> dict[str, Any]:
     """What makes a pair of both groups in all strata, and the weights of those that are used."""
-    columns = (moments.groups.index(group), moments.groups.index(reference))
+    columns = pair.places
     used = cells.enough[:, columns[0]] & cells.enough[:, columns[1]]
     sizes = moments.cells.effective_units
     first_places = np.arange(len(moments.strata)) * len(moments.groups)
     n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
     return {
-        "names": (group, reference),
+        "names": pair.names,
         "strata": moments.strata,
         "cells": cells,
         "places": (first_places + columns[0], first_places + columns[1]),
@@ -307,5 +306,5 @@ def pair_of_cells(
         "sizes": tuple(moments._of_group(sizes, column) for column in columns),
         "used": used,
         "shares": shares_of_rows(moments, columns, used),
-        "rows": moments._pair(columns[0], columns[1], np.flatnonzero(used)),
+        "rows": pair.named(moments._pair(columns[0], columns[1], np.flatnonzero(used))),
     }

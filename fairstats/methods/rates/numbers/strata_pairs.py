@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, listed
+from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_shape
 from fairstats.ground.tallies.moments import MomentCounts
-from fairstats.ground.tallies.stratum_moments import OF_ERRORS, StratumMoments
+from fairstats.ground.tallies.stratum_moments import (
+    OF_ERRORS,
+    StratumMoments,
+    rows_beside_rests,
+)
 from fairstats.methods.rates.numbers.areas import AREA_INTERVAL, AREA_METHOD
 from fairstats.methods.rates.numbers.compare import (
     MEAN_INTERVAL,
@@ -23,10 +28,18 @@ from fairstats.methods.rates.numbers.compare import (
     GroupValues,
     contrast_of_means,
     interval_of_mean,
+    roots_by_parts,
 )
-from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
+from fairstats.methods.rates.numbers.contrasts import (
+    ExpectedRatio,
+    MeanDifference,
+    NumberContrast,
+    PartContrast,
+    contrast_by_mover,
+)
 from fairstats.methods.rates.numbers.result import HALL
-from fairstats.numerics.means.hall import Moments, sum_of_means
+from fairstats.methods.rates.setup import POOLED
+from fairstats.numerics.means.hall import Moments, Statistics, hall_statistics, sum_of_means
 from fairstats.numerics.means.placements import ScoredRows, area_of_rows
 from fairstats.numerics.means.ranks import (
     Areas,
@@ -230,12 +243,50 @@ class PairWithinStrata:
         return row_of_one_stratum(self, place, values, estimate, limits)
 
 
+class PairNames(NamedTuple):
+    """A group and what it is compared with, and the places of both among the groups of moments.
+
+    `of_all`: compared with everybody, of whom the second place has all but the group.
+    """
+
+    names: tuple[str, str]
+    places: tuple[int, int]
+    of_all: bool = False
+
+    def named(self, rows: MomentCounts) -> MomentCounts:
+        """The rows of both by these names; those of everybody are all."""
+        n = rows.n
+        if self.of_all:
+            n = np.array([n[0], n.sum()])
+        return replace(rows, groups=self.names, n=n)
+
+
+def names_of_pair(
+    moments: StratumMoments, group: str, reference: str, comparisons: str = "reference"
+) -> PairNames:
+    """Where a group and its reference are; those of pooled groups stand behind the groups."""
+    place = moments.groups.index(group)
+    if comparisons not in POOLED:
+        return PairNames((group, reference), (place, moments.groups.index(reference)))
+    rest = len(moments.groups) // 2 + place
+    return PairNames((group, reference), (place, rest), of_all=comparisons == "overall")
+
+
+def rows_by_side(outcomes: Outcomes, comparisons: str) -> tuple[Outcomes, NDArray[np.intp] | None]:
+    """The rows of every group, where groups are pooled also those of all others of each behind them;
+    and where each row stood before, None if they are the same.
+    """
+    if comparisons not in POOLED:
+        return outcomes, None
+    return rows_beside_rests(outcomes)
+
+
 def pair_within_strata(
-    moments: StratumMoments, group: str, reference: str, column: str, *, root: bool
+    moments: StratumMoments, pair: PairNames, column: str, *, root: bool
 ) -> PairWithinStrata:
     """Both groups in all strata, and the weights of the strata that are used."""
     cells = moments.cells
-    places = (moments.groups.index(group), moments.groups.index(reference))
+    places = pair.places
     parts = []
     for place in places:
         parts.append(
@@ -249,14 +300,15 @@ def pair_within_strata(
     fewest = np.minimum(parts[0].size, parts[1].size)
     used = np.asarray(fewest >= UNITS_OF_VARIANCE - 1e-9)
     n_of_cells = cells.n.reshape(len(moments.strata), len(moments.groups))
-    return PairWithinStrata(
-        names=(group, reference),
+    pair_class = PairBesideAll if pair.of_all else PairWithinStrata
+    return pair_class(
+        names=pair.names,
         strata=moments.strata,
         parts=(parts[0], parts[1]),
         n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
         used=used,
         shares=shares_of_rows(moments, places, used),
-        rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
+        rows=pair.named(moments._pair(places[0], places[1], np.flatnonzero(used))),
         column=column,
         root=root,
         weights=(
@@ -268,6 +320,115 @@ def pair_within_strata(
             between_strata(moments, column, places[1]),
         ),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class PairBesideAll(PairWithinStrata):
+    """A group (position 0) beside everybody (1) in all strata, as `GroupValues`.
+
+    The second of `parts` are all others. With f the share of the group in the weight of a stratum,
+    everybody's mean there is f·m₁ + (1 − f)·m₀; both are summed with the weights ω of the group, so
+    that the contrast is observed less, or by, expected.
+    """
+
+    def own_shares(self) -> Floats:
+        """ω of the strata that are used: the group's weights."""
+        return self.weights_of(0)
+
+    def share_in_all(self) -> Floats:
+        """The shares f in the strata that are used."""
+        weight, others = (each[self.used] for each in self.weights)
+        return np.asarray(weight / (weight + others))
+
+    def of_group(self, slopes: Floats) -> Moments:
+        """Σ c·m₁ over the strata, c the slopes."""
+        return adjusted_mean(self.used_parts(0), slopes, self._between(0))
+
+    def of_others(self, slopes: Floats) -> Moments:
+        """Σ c·m₀ of all others."""
+        return adjusted_mean(self.used_parts(1), slopes, self._between(1))
+
+    def mean(self, position: int) -> Moments:
+        """Moments of the group's mean, and of everybody's at its weights."""
+        shares = self.own_shares()
+        if position == 0:
+            return self.of_group(shares)
+        share = self.share_in_all()
+        parts = (self.of_group(shares * share), self.of_others(shares * (1 - share)))
+        columns = {}
+        for name in ("mean", "variance", "third", "size"):
+            columns[name] = np.array([float(getattr(part, name)) for part in parts])
+        return sum_of_means(Moments(**columns), np.ones(2))
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """Beside everybody; equality is that with all others."""
+        if ratio:
+            return self._ratio()
+        if self.root:
+            return self._difference_of_roots()
+        slopes = self.own_shares() * (1 - self.share_in_all())
+        return MeanDifference(self.of_group(slopes), self.of_others(slopes))
+
+    def _ratio(self) -> ExpectedRatio:
+        shares = self.own_shares()
+        share = self.share_in_all()
+        observed = float(self.mean(0).mean)
+        expected = float(self.mean(1).mean)
+        # of Σ ω·m₁/E, E = Σ ω·(f·m₁ + (1 − f)·m₀)
+        by_group = self.of_group(shares * (expected - observed * share) / expected**2)
+        by_others = self.of_others(shares * (1 - share) * observed / expected**2)
+
+        def statistics(ratio: float) -> Statistics:
+            return hall_statistics(
+                self.of_group(shares * (1 - ratio * share)),
+                self.of_others(shares * (1 - share)),
+                ratio=ratio,
+            )
+
+        return ExpectedRatio(
+            value=observed / expected,
+            error=math.sqrt(float(by_group.variance) + float(by_others.variance)),
+            of_ratio=statistics,
+            largest=1 / float(share.min()),
+            root=self.root,
+        )
+
+    def _difference_of_roots(self) -> PartContrast:
+        shares = self.own_shares()
+        share = self.share_in_all()
+        own = self.mean(0)
+        everybody = self.mean(1)
+        values = (math.sqrt(float(own.mean)), math.sqrt(float(everybody.mean)))
+        slopes = shares * (1 / (2 * values[0]) - share / (2 * values[1]))
+        from_group = float(self.of_group(slopes).variance)
+        from_others = float(self.of_others(shares * (1 - share)).variance) / (4 * values[1] ** 2)
+        return roots_by_parts(own, everybody, (from_group, from_others))
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """None: a group is not as far from everybody in every stratum, where its share differs."""
+        return None
+
+    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
+        """What a table says of one stratum."""
+        alone = np.arange(len(self.strata)) == place
+        pair = replace(self, used=alone, shares=np.ones(1))
+        has_both = min(int(n[place]) for n in self.n) > 0
+        values = [math.nan, math.nan]
+        estimate = math.nan
+        limits = (math.nan, math.nan)
+        if has_both:
+            values = [pair.value(0), pair.value(1)]
+            estimate = divided(values[0], values[1]) if ratio else values[0] - values[1]
+        sizes = [float(np.asarray(part.size)[place]) for part in self.parts]
+        varies = has_both and min(sizes) >= UNITS_OF_SHAPE - 1e-9
+        varies = varies and float(pair.mean(1).variance) > 0
+        if varies and not (ratio and min(values) <= 0):
+            limits = pair.contrast(0, 1, ratio=ratio).limits(z)
+        row = row_of_one_stratum(self, place, values, estimate, limits)
+        if self.used[place]:
+            row["weight"] = float(self.own_shares()[int(self.used[:place].sum())])
+        row["n_reference"] += row["n"]
+        return row
 
 
 def between_strata(moments: StratumMoments, column: str, group: int) -> BetweenStrata | None:
@@ -565,11 +726,9 @@ class PairOfAreas:
         return row_of_one_stratum(self, place, values, estimate, limits)
 
 
-def pair_of_areas(
-    moments: StratumMoments, areas: StratumAreas, group: str, reference: str
-) -> PairOfAreas:
+def pair_of_areas(moments: StratumMoments, areas: StratumAreas, pair: PairNames) -> PairOfAreas:
     """Both groups in all strata; those with three rows of each label of both are used."""
-    places = (moments.groups.index(group), moments.groups.index(reference))
+    places = pair.places
     parts = (areas._of_group(places[0]), areas._of_group(places[1]))
     counted = (areas._counted_of(places[0]), areas._counted_of(places[1]))
     has_areas = np.isfinite(parts[0].area) & np.isfinite(parts[1].area)
@@ -581,12 +740,12 @@ def pair_of_areas(
         shares = mantel_haenszel_weights(weights[0], weights[1])
     n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
     return PairOfAreas(
-        names=(group, reference),
+        names=pair.names,
         strata=moments.strata,
         parts=parts,
         counted=counted,
         n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
         used=used,
         shares=shares,
-        rows=moments._pair(places[0], places[1], np.flatnonzero(used)),
+        rows=pair.named(moments._pair(places[0], places[1], np.flatnonzero(used))),
     )

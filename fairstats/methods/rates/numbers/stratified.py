@@ -38,12 +38,15 @@ from fairstats.methods.rates.numbers.strata_limits import (
     StratumValues,
 )
 from fairstats.methods.rates.numbers.strata_pairs import (
+    PairNames,
     StratumAreas,
     WithinStrataOfPair,
+    names_of_pair,
     pair_of_areas,
     pair_within_strata,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
+from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.strata.compare import together_of
 from fairstats.methods.rates.strata.result import (
     ENDING,
@@ -117,10 +120,15 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
                 f" favourable label, over {strata_words}; limits by {AREA_METHOD}."
             )
         if self.stratum_values is not None and self.method in (STUDENTISED, SYMMETRIC):
+            weights = (
+                "the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the rows of each group (or"
+                " their weights)"
+            )
+            if self.settings.comparisons == "overall":
+                weights = "the rows of the group (or their weights)"
             words = (
-                f"Means and variances are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and"
-                f" Haenszel, w the rows of each group (or their weights), over {strata_words};"
-                f" limits by {self.method} of the units of every stratum."
+                f"Means and variances are adjusted by {weights}, over {strata_words}; limits by"
+                f" {self.method} of the units of every stratum."
             )
             if self.method == SYMMETRIC and self._has_few_rows(strata_allowed=0):
                 words += (
@@ -140,6 +148,11 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
                     " eight strata of 20 rows beside 100 missed a limit in up to .080 of samples."
                 )
             return words
+        if self.settings.comparisons == "overall":
+            return (
+                f"Means are those of a group and of everybody, summed over {strata_words} by the"
+                f" rows of the group (or their weights); limits by {HALL}."
+            )
         return (
             f"Means are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the rows of"
             f" each group (or their weights), over {strata_words}; limits by {HALL}."
@@ -170,10 +183,16 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
             cells = self.stratum_values._as_cells()
         z = normal_quantile((1 + self.settings.confidence_level) / 2)
         for comparison in self.comparisons:
+            names = names_of_pair(
+                self.stratum_moments,
+                comparison.group,
+                comparison.reference,
+                self.settings.comparisons,
+            )
             pair = make_pair(
                 self.metric.removesuffix(ENDING),
                 self.column,
-                (comparison.group, comparison.reference),
+                names,
                 self.stratum_moments,
                 self.stratum_areas,
                 cells,
@@ -234,17 +253,17 @@ class StratifiedNumberRatioResult(_AdjustedNumbers, NumberRatioResult):
 def make_pair(
     metric: str,
     column: str,
-    names: tuple[str, str],
+    names: PairNames,
     moments: StratumMoments,
     areas: StratumAreas | None = None,
     cells: CellValues | None = None,
 ) -> WithinStrataOfPair:
     """A group and its reference within strata, by means, by areas, or by what has limits."""
     if cells is not None:
-        return cells.pair(moments, *names)
+        return cells.pair(moments, names)
     if areas is not None:
-        return pair_of_areas(moments, areas, *names)
-    return pair_within_strata(moments, *names, column, root=metric in ROOTS)
+        return pair_of_areas(moments, areas, names)
+    return pair_within_strata(moments, names, column, root=metric in ROOTS)
 
 
 def stratum_moments_of_rows(
@@ -265,10 +284,13 @@ def with_adjusted_means(
     """The result with its comparisons within strata in `stratified`.
 
     The same pairs, as one family of their own. Without `moments` the result as it is; with `areas`
-    of areas, with `cells` of what has limits in every stratum.
+    of areas, with `cells` of what has limits in every stratum. Where groups are pooled both have all
+    others of each group behind the groups, as `StratumMoments._beside_rest`.
     """
     if moments is None:
         return result
+    if result.settings.comparisons in POOLED:
+        moments = moments._beside_rest()
     ratio = isinstance(result, NumberRatioResult)
     settings = replace(result.settings, method=_method_of(areas, cells))
     together = together_of(result)
@@ -279,9 +301,8 @@ def with_adjusted_means(
     crude_comparisons = cast("tuple[NumberComparison, ...]", result.comparisons)
     compared = []
     for crude in crude_comparisons:
-        pair = make_pair(
-            result.metric, result.column, (crude.group, crude.reference), moments, areas, cells
-        )
+        names = names_of_pair(moments, crude.group, crude.reference, settings.comparisons)
+        pair = make_pair(result.metric, result.column, names, moments, areas, cells)
         compared.append(compare_within(crude, pair, settings, levels, ratio=ratio))
     chosen_by_data = settings.reference_rule == "highest"
     judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)

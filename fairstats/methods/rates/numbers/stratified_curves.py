@@ -31,13 +31,15 @@ from fairstats.methods.rates.numbers.curves import (
 )
 from fairstats.methods.rates.numbers.cutoffs import NET_BENEFIT, CutRows, wilson_limits
 from fairstats.methods.rates.numbers.result import HALL, NumberComparison
+from fairstats.methods.rates.numbers.strata_pairs import names_of_pair
 from fairstats.methods.rates.numbers.stratified import (
     StratifiedNumberComparison,
     StratifiedNumberDifferenceResult,
     compare_within,
     make_pair,
 )
-from fairstats.methods.rates.result import as_family, warned
+from fairstats.methods.rates.result import Inference, as_family, warned
+from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.strata.compare import compare_within_strata
 from fairstats.methods.rates.strata.design import SCORE, pair_tables
 from fairstats.methods.rates.strata.result import (
@@ -76,6 +78,11 @@ class _AdjustedCurve(WithinStrata, CurveResult):
 
     def _words_of_estimates(self, strata_words: str) -> str:
         limits = SCORE if self.rate else HALL
+        if self.settings.comparisons == "overall":
+            return (
+                f"Values are those of a group and of everybody, summed over {strata_words} by the"
+                f" cases of the group; limits by {limits}."
+            )
         return (
             f"Values are adjusted by the weights n₁n₀/(n₁ + n₀) of Mantel and Haenszel, n the cases"
             f" of each group, over {strata_words}; limits by {limits}."
@@ -214,7 +221,7 @@ def with_adjusted_rates(result: _Curve, tables: Sequence[StratumCounts]) -> _Cur
         )
         values = {each.name: getattr(within, each.name) for each in fields(within)}
         values["metric"] = result.metric + ENDING
-        own = _own_intervals(table, within, settings.confidence_level)
+        own = _own_intervals(table, within, settings)
         values["value_interval"], values["value_reference_interval"] = own
         compared.append((StratifiedCurveComparison(**values, cutoff=_cutoff_of(crude)), evidence))
     return _finished(result, compared, tables, settings)
@@ -222,6 +229,8 @@ def with_adjusted_rates(result: _Curve, tables: Sequence[StratumCounts]) -> _Cur
 
 def with_adjusted_benefits(result: _Curve, parts: Sequence[StratumMoments]) -> _Curve:
     """The curve of net benefit with its comparisons within strata; moments for every cut-off."""
+    if result.settings.comparisons in POOLED:
+        parts = [part._beside_rest() for part in parts]
     settings = replace(result.settings, method=HALL)
     together = len(result.comparisons)
     n_pairs = together // len(parts)
@@ -231,9 +240,9 @@ def with_adjusted_benefits(result: _Curve, parts: Sequence[StratumMoments]) -> _
     )
     compared = []
     for place, crude in enumerate(cast("tuple[NumberComparison, ...]", result.comparisons)):
-        pair = make_pair(
-            NET_BENEFIT, NET_BENEFIT, (crude.group, crude.reference), parts[place // n_pairs]
-        )
+        part = parts[place // n_pairs]
+        names = names_of_pair(part, crude.group, crude.reference, settings.comparisons)
+        pair = make_pair(NET_BENEFIT, NET_BENEFIT, names, part)
         within, evidence = compare_within(crude, pair, settings, levels, ratio=False)
         values = {each.name: getattr(within, each.name) for each in fields(within)}
         compared.append((StratifiedCurveComparison(**values, cutoff=_cutoff_of(crude)), evidence))
@@ -244,22 +253,30 @@ def _cutoff_of(crude: Any) -> float:
     return float(crude.cutoff)
 
 
-def _own_intervals(table: StratumCounts, within: Any, level: float) -> tuple[Interval, Interval]:
+def _own_intervals(
+    table: StratumCounts, within: Any, settings: Inference
+) -> tuple[Interval, Interval]:
     """Of both adjusted rates, by MOVER of Wilson's limits in the strata that both share.
 
     None of rows with weights or in clusters, whose strata are not independent.
     """
+    level = settings.confidence_level
     if table.design is not None:
         nothing = Interval(math.nan, math.nan, level, "Wilson (MOVER)")
         return nothing, nothing
     contrast = cast("Literal['ratio', 'difference']", within.contrast)
     rates = rates_of(within.metric, table)
-    pair = pair_tables(table, rates, contrast, within.group, within.reference, "reference")
+    kind = settings.comparisons
+    pair = pair_tables(table, rates, contrast, within.group, within.reference, kind)
     cells = pair.tables[0]
     used = cells.shared
     intervals = []
+    sides = [(cells.k1, cells.n1), (cells.k0, cells.n0)]
     shares = mantel_haenszel_weights(cells.n1[used], cells.n0[used])
-    for successes, cases in ((cells.k1, cells.n1), (cells.k0, cells.n0)):
+    if kind == "overall":
+        sides[1] = (cells.k1 + cells.k0, cells.n1 + cells.n0)
+        shares = cells.n1[used] / max(cells.n1[used].sum(), 1)
+    for successes, cases in sides:
         ends = (math.nan, math.nan)
         if used.any():
             shown = successes[used] / cases[used]

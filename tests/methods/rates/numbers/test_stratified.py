@@ -21,7 +21,7 @@ from scipy import stats
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.serialise import decode
-from fairstats.methods.rates.numbers.stratified import pair_within_strata
+from fairstats.methods.rates.numbers.strata_pairs import names_of_pair, pair_within_strata
 from fairstats.numerics.means.hall import hall_statistics
 from fairstats.numerics.means.strata import adjusted_mean, homogeneity_test
 from tests.calibration.means import moments_of_samples
@@ -270,7 +270,9 @@ def test_homogeneity_of_two_large_strata_is_the_difference_of_both() -> None:
 def test_homogeneity_is_the_least_of_all_values() -> None:
     frame = jobs(200)
     within = compare(frame).stratified
-    pair = pair_within_strata(within.stratum_moments, "f", "m", "y", root=False)
+    pair = pair_within_strata(
+        within.stratum_moments, names_of_pair(within.stratum_moments, "f", "m"), "y", root=False
+    )
     parts = pair.used_parts(0), pair.used_parts(1)
     for ratio in (False, True):
         found = homogeneity_test(*parts, ratio=ratio)
@@ -385,9 +387,7 @@ def test_clusters_in_several_strata_are_one_value_each() -> None:
     assert row.n_strata == 4
     again = decode(json.loads(json.dumps(within.to_dict())))
     assert again.to_frame().equals(within.to_frame())
-    one = compare(
-        frame, sample_weight=weight, cluster=frame["person"], strata=np.ones(len(frame))
-    )
+    one = compare(frame, sample_weight=weight, cluster=frame["person"], strata=np.ones(len(frame)))
     assert one.stratified.pvalue == pytest.approx(one.pvalue, rel=1e-9)
     for metric in ("root_mean_squared_error", "mean_absolute_error"):
         error = fs.prediction_errors(
@@ -445,8 +445,8 @@ def test_tallies_bring_their_strata(engine: Any) -> None:
         assert there.pvalue == pytest.approx(here.pvalue, rel=1e-8)
         assert there.strata == here.strata
         assert there.notes() == here.notes()
-    pooled = fs.means(counts=tally, comparisons="rest")
-    assert pooled.stratified is None
+    pooled = fs.means(counts=tally, comparisons="rest").stratified["f"]
+    assert pooled.estimate == pytest.approx(compare(frame).stratified.estimate)
     error = fs.prediction_errors(counts=tally, metric="mean_residual", reference="m")
     direct = fs.prediction_errors(
         frame["wage"],
@@ -691,7 +691,7 @@ def test_clusters_in_several_strata_as_survey_has_them() -> None:
         assert within.estimate == pytest.approx(there[contrast], rel=1e-10)
         moments = within.stratum_moments
         places = [moments.groups.index(name) for name in ("f", "m")]
-        pair = pair_within_strata(moments, "f", "m", "y", root=False)
+        pair = pair_within_strata(moments, names_of_pair(moments, "f", "m"), "y", root=False)
         variance = 0.0
         for position, place in enumerate(places):
             between = pair.between[position]
@@ -753,11 +753,8 @@ def test_r_functions_say_the_same() -> None:
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (fs.means, {"comparisons": "rest"}, "comparisons='rest'"),
-        (fs.means, {"comparisons": "overall"}, "comparisons='overall'"),
+        (fs.scores, {"metric": "auc", "comparisons": "overall"}, "auc beside everybody"),
         (fs.scores, {"metric": "miscalibration"}, "strata with miscalibration"),
-        (fs.scores, {"metric": "tpr", "comparisons": "rest"}, "comparisons='rest'"),
-        (fs.scores, {"metric": "brier_score", "comparisons": "rest"}, "comparisons='rest'"),
         (fs.calibration, {"metric": "isotonic"}, "`strata`"),
     ],
 )
