@@ -168,17 +168,20 @@ def means(
         Adjustment of p-values, and so of verdicts, over the comparisons: holm, bonferroni, sidak,
         hommel, fdr_bh or none.
     strata : array-like, shape (n,), optional
-        Confounder (not with "rest" and "overall"): the result then has comparisons within strata
+        Confounder: the result then has comparisons within strata
         beside the crude ones (`stratified`, and columns ``adjusted…``), and a sentence where they
         disagree. Each mean, or quantile, is Σωm over the strata, with the weights of Mantel and
         Haenszel, ω ∝ w₁w₀/(w₁ + w₀), w the rows of both groups (or the sums of their weights);
         standardised differences divide by the spread within strata, selection rates are compared by
         the stratified score. Strata without two rows (or
-        clusters) of both are left out and named. A tally that was made with strata brings them
-        along.
+        clusters) of both are left out and named. With "rest" all other rows of a stratum are one
+        group; with "overall" the group's mean is compared with everybody's, Σn₁m/Σn₁ over the
+        strata, n₁ the group's rows: observed with expected. A tally that was made with strata
+        brings them along.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights, and sampling units, each of which lies within one group (and one stratum).
-        Variances are linearised over the units, with Kish's number of them.
+        Weights, and sampling units, each of which lies within one group. Clusters may lie in
+        several strata of means, but not of quantiles and standardised differences. Variances are
+        linearised over the units, with Kish's number of them.
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     groups : sequence, optional
@@ -229,7 +232,9 @@ def means(
     strata is tested by Cochran's Q [6]_ of statistics that are mended in the same way, over strata
     with five rows of both: of level .05 it has .025 to .055, but up to .13 where tails are long and
     the sizes of both groups run opposite over the strata. Simultaneous limits within strata are
-    Bonferroni's.
+    Bonferroni's. Clusters that lie in several strata are one linearised value each, over all
+    strata, and count once: 25 beside 100 clusters of four exponential rows .033 and .062, which is
+    what the same clusters have without strata.
 
     Limits of a sum of quantiles over strata are by MOVER [3]_ of the strata's own, with 20 rows of
     both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with
