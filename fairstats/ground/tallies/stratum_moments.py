@@ -117,12 +117,13 @@ class SharedClusters:
         )
         distinct, pair = np.unique(places, axis=0, return_inverse=True)
         pair = pair.ravel()
-        products = np.zeros((*moved.shape[:2], len(distinct)))
-        np.add.at(products, (slice(None), slice(None), pair), moved)
+        products = np.zeros((len(distinct), *moved.shape[:2]))
+        np.add.at(products, pair, np.moveaxis(moved, 2, 0))
+        sums = np.bincount(pair, weights, len(distinct)).astype(np.float64)
         return SharedClusters(
             places=distinct.astype(np.int64),
-            weights=np.bincount(pair, weights, len(distinct)),
-            products=products,
+            weights=sums,
+            products=np.moveaxis(products, 0, 2),
         )
 
 
