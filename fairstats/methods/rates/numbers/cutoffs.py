@@ -139,8 +139,8 @@ class CutRows:
         1 for a selected row with label 1, −t/(1 − t) for one with label 0, 0 for others.
         """
         if self.counts is None:
-            numbers = {NET_BENEFIT: self.benefits(cutoff)}
-            return MomentCounts._from_outcomes(self.required_outcomes(), numbers)
+            of_rows = {NET_BENEFIT: self.benefits(cutoff)}
+            return MomentCounts._from_outcomes(self.required_outcomes(), of_rows)
         harm = cutoff / (1 - cutoff)
         selected = self.counts.values >= cutoff
         numbers = np.concatenate([-harm * selected, 1.0 * selected])

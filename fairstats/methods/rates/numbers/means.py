@@ -696,7 +696,7 @@ def stratum_moments_of(counts: Any) -> StratumMoments | None:
     """Moments by stratum of a tally that has strata."""
     if not (isinstance(counts, Tally) and counts.stratified):
         return None
-    return counts.stratum_numbers()  # type: ignore[no-any-return]
+    return counts.stratum_numbers()
 
 
 def _title(quantity: str, *, ratio: bool) -> str:
