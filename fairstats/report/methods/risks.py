@@ -94,13 +94,13 @@ def run_risks(inputs: AuditInput) -> list[Result]:
     results.append(benefits)
     name = "" if audited.pooled else inputs.columns.strata
     if name:
-        parts = benefits_by_stratum(benefits, rows, settings, name, inputs.crossed_tally)
+        parts = benefits_by_stratum(benefits, rows, name, inputs.crossed_tally)
         within += _within(with_adjusted_benefits(benefits, parts))
     for rate in _SHOWN:
         curve = compare_rates_along(rows, rate, None, settings, inputs.reference, ratio=False)
         results.append(curve)
         if name:
-            tables = rates_by_stratum(curve, rows, settings, name, inputs.crossed_tally)
+            tables = rates_by_stratum(curve, rows, name, inputs.crossed_tally)
             within += _within(with_adjusted_rates(curve, tables))
     # in a report the adjusted comparisons are results of their own
     return [*results, *within]
