@@ -19,6 +19,7 @@ one, leaves.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,12 @@ class HomogeneityTest(NamedTuple):
 
 
 def homogeneity_test(tables: Strata, contrast: Contrast) -> HomogeneityTest:
-    """The test of one contrast in all strata."""
+    """The test of one contrast in all strata.
+
+    That odds beside everybody are alike is that those beside all others are.
+    """
+    if contrast == "odds_ratio":
+        tables = replace(tables, share=None)
     informative = tables.informative
     degrees = informative.sum(axis=-1) - 1.0
     pooled = mantel_haenszel(tables, contrast)

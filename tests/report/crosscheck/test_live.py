@@ -79,6 +79,21 @@ def test_ratios(options: dict[str, Any]) -> None:
     assert_all_agree(fs.crosscheck(result), at_least=26)
 
 
+@pytest.mark.parametrize("comparisons", ["rest", "overall"])
+@pytest.mark.parametrize("contrast", ["ratio", "difference", "odds_ratio"])
+def test_strata_beside_all_others_and_everybody(contrast: str, comparisons: str) -> None:
+    p = people()
+    result = fs.group_metric(
+        y_pred=p["first"],
+        metric="selection_rate",
+        contrast=contrast,
+        sensitive_features=p["group"],
+        strata=p["stratum"],
+        comparisons=comparisons,
+    )
+    assert_all_agree(fs.crosscheck(result), at_least=60)
+
+
 @pytest.mark.parametrize(
     "design", ["uneven", "one group uneven", "even", "few clusters", "both", "shared clusters"]
 )
