@@ -45,7 +45,15 @@ EXACT_SIZES = ((20, 20), (50, 50), (100, 100), (30, 2_000), (100, 20_000), (500,
 #: A call without arguments.
 Ask = Callable[[], Any]
 #: What the lines of the page's tables are about, in this order.
-AXES = ("groups", "rows", "calls", "memory")
+AXES = ("groups", "growth", "rows", "resamples", "calls", "memory")
+#: What stands above a table.
+HEADINGS = {
+    "growth": "Growth with groups of 20,000 rows, and the exponent from 20 to 80 groups:",
+    "memory": "Memory of resampling:",
+}
+#: Groups whose growth is measured, of so many rows.
+GROWING_GROUPS = (5, 20, 80)
+GROWING_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -663,9 +671,140 @@ def cases_of_memory() -> list[Case]:
     return cases
 
 
+#: Public calls whose cost may grow with the groups: of the rows of `make_rows`.
+GROWING: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "`decompose`": lambda rows: fs.decompose(
+        rows["score"],
+        sensitive_features=rows["group"],
+        circumstances=rows["circumstances"],
+    ),
+    "`calibration`": lambda rows: fs.calibration(
+        rows["label"], rows["score"], sensitive_features=rows["group"]
+    ),
+    "`scores`": lambda rows: fs.scores(
+        rows["label"], rows["score"], sensitive_features=rows["group"]
+    ),
+    "`means`": lambda rows: fs.means(rows["score"], sensitive_features=rows["group"]),
+    '`means`, `simultaneous="max-z"`': lambda rows: fs.means(
+        rows["score"], sensitive_features=rows["group"], simultaneous="max-z"
+    ),
+    "`prediction_errors`": lambda rows: fs.prediction_errors(
+        rows["score"], rows["chosen"], sensitive_features=rows["group"]
+    ),
+    "`group_metric` of true positive rates": lambda rows: fs.group_metric(
+        rows["label"], rows["chosen"], metric="tpr", sensitive_features=rows["group"]
+    ),
+    "`equalized_odds_difference`": lambda rows: fs.equalized_odds_difference(
+        rows["label"], rows["chosen"], sensitive_features=rows["group"]
+    ),
+    "`demographic_parity_difference` against all rows": lambda rows: (
+        fs.demographic_parity_difference(
+            y_pred=rows["chosen"], sensitive_features=rows["group"], comparisons="overall"
+        )
+    ),
+    "`demographic_parity_difference` in five strata": lambda rows: fs.demographic_parity_difference(
+        y_pred=rows["chosen"], sensitive_features=rows["group"], strata=rows["stratum"]
+    ),
+    "`demographic_parity_difference` of two attributes crossed": lambda rows: (
+        fs.demographic_parity_difference(
+            y_pred=rows["chosen"],
+            sensitive_features=np.stack([rows["group"] % 5, rows["group"] // 5], axis=1),
+        )
+    ),
+    "`conditional_accuracy`": lambda rows: fs.conditional_accuracy(
+        rows["label"], rows["chosen"], sensitive_features=rows["group"]
+    ),
+    "`compare_models`": lambda rows: fs.compare_models(
+        rows["label"], rows["chosen"], rows["label"], sensitive_features=rows["group"], rng=1
+    ),
+    "`adverse_impact`": lambda rows: fs.adverse_impact(
+        pd.DataFrame({"race": rows["group"].astype(str), "chosen": rows["chosen"]}),
+        selected="chosen",
+        race="race",
+    ),
+    "`um_posterior`": lambda rows: fs.um_posterior(
+        rows["label"], rows["chosen"], sensitive_features=rows["group"], rng=1
+    ),
+    "`subgroups`, as a tree": lambda rows: fs.subgroups(
+        pd.DataFrame({name: rows[name].astype(str) for name in ("group", "stratum", "chosen")}),
+        attributes=["group", "stratum"],
+        y_pred="chosen",
+        pos_label="1",
+        search="tree",
+        rng=1,
+    ),
+    "`abroca`": lambda rows: fs.abroca(
+        rows["label"], rows["score"], sensitive_features=rows["group"], rng=1
+    ),
+    "`madd` against a reference": lambda rows: fs.madd(
+        rows["score"], sensitive_features=rows["group"], reference=0, rng=1
+    ),
+}
+
+
+def growing_of(call: str, n_groups: int) -> Callable[[], Ask]:
+    """One of the calls above, whose exact rows are computed anew each time."""
+
+    def make() -> Ask:
+        rows = make_rows(n_groups, GROWING_ROWS)
+        rng = np.random.default_rng(2)
+        rows["stratum"] = rng.integers(0, 5, GROWING_ROWS)
+        rows["circumstances"] = pd.DataFrame({"x": rng.normal(size=GROWING_ROWS)})
+
+        def ask() -> Any:
+            forget_rows()
+            return GROWING[call](rows)
+
+        return ask
+
+    return make
+
+
+def cases_of_growth() -> list[Case]:
+    """Public calls of 5, 20 and 80 groups."""
+    cases = []
+    for call in GROWING:
+        for n_groups in GROWING_GROUPS:
+            cases.append(
+                Case(
+                    call,
+                    axis="growth",
+                    groups=n_groups,
+                    rows=GROWING_ROWS,
+                    make=growing_of(call, n_groups),
+                    repetitions=3,
+                    memory=False,
+                )
+            )
+    return cases
+
+
+def cases_by_resamples() -> list[Case]:
+    """The same calls with 10 times as many resamples."""
+    cases = []
+    for n_resamples in (999, 9_999):
+        for name, function in (("abroca", fs.abroca), ("madd", fs.madd)):
+            make = scores_of(function, 2, 2_000, n_resamples=n_resamples)
+            words = f"`{name}`, {n_resamples:,} resamples"
+            sizes = {"axis": "resamples", "groups": 2, "rows": 2_000, "repetitions": 3}
+            cases.append(Case(words, make=make, memory=False, **sizes))
+        make = hfm_of(500, n_resamples)
+        words = f"`hfm`, {n_resamples:,} permutations"
+        sizes = {"axis": "resamples", "groups": 2, "rows": 500}
+        cases.append(Case(words, make=make, memory=False, **sizes))
+    return cases
+
+
 def all_cases() -> list[Case]:
     """Every call, by the axes of the page."""
-    return [*cases_by_groups(), *cases_by_rows(), *cases_by_calls(), *cases_of_memory()]
+    return [
+        *cases_by_groups(),
+        *cases_of_growth(),
+        *cases_by_rows(),
+        *cases_by_resamples(),
+        *cases_by_calls(),
+        *cases_of_memory(),
+    ]
 
 
 def measure(case: Case) -> dict[str, Any]:
@@ -690,12 +829,36 @@ def measure(case: Case) -> dict[str, Any]:
     return entry
 
 
+def make_table_of_growth(record: Sequence[dict[str, Any]]) -> str:
+    """One line a call: its seconds by groups, and the exponent between the last two."""
+    seconds: dict[str, dict[int, float]] = {}
+    for entry in record:
+        if entry["axis"] == "growth":
+            seconds.setdefault(entry["call"], {})[entry["groups"]] = entry["seconds"]
+    header = " | ".join(f"{groups} groups, CPU s" for groups in GROWING_GROUPS)
+    lines = [
+        HEADINGS["growth"],
+        "",
+        f"| call | {header} | exponent |",
+        "|---|" + "---|" * (len(GROWING_GROUPS) + 1),
+    ]
+    for call, by_groups in seconds.items():
+        some, many = GROWING_GROUPS[-2:]
+        exponent = math.log(by_groups[many] / by_groups[some]) / math.log(many / some)
+        cells = " | ".join(f"{by_groups[groups]:.2g}" for groups in GROWING_GROUPS)
+        lines.append(f"| {call} | {cells} | {exponent:.2f} |")
+    return "\n".join(lines)
+
+
 def make_table(record: Sequence[dict[str, Any]]) -> str:
     """The tables of the page: one of each axis, one line a call and size."""
     parts = []
     for axis in AXES:
+        if axis == "growth":
+            parts.append(make_table_of_growth(record))
+            continue
         lines = [
-            f"By {axis}:" if axis != "memory" else "Memory of resampling:",
+            HEADINGS.get(axis, f"By {axis}:"),
             "",
             "| call | groups | rows | CPU s | a peer, CPU s | arrays, MB | load |",
             "|---|---|---|---|---|---|---|",

@@ -17,7 +17,7 @@ from scipy.special import logit
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.numerics.means.logistic import calibration_slope
-from fairstats.numerics.means.ranks import area_limits, area_of_counts
+from fairstats.numerics.means.ranks import Areas, area_limits, area_of_counts
 from tests.calibration.means import delong
 from tests.test_consistency import of_row
 
@@ -102,6 +102,23 @@ def test_scores_that_separate_the_labels_leave_a_width() -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("z", [0.0, 0.3, 1.959964, 8.0])
+def test_limits_of_one_area_are_those_of_an_array(z: float) -> None:
+    # one root is found without arrays: the array's are its witness
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        counts = rng.integers(0, 9, (2, 12)) + np.eye(2, 12, dtype=np.int64) * 2
+        one = area_of_counts(*counts)
+        alone = Areas(
+            area=np.array([one.area]),
+            variance=np.array([one.variance]),
+            positives=np.array([one.positives]),
+            negatives=np.array([one.negatives]),
+        )
+        of_array = area_limits(alone, z)
+        assert area_limits(one, z) == (of_array[0][0], of_array[1][0])
+
+
 def test_rows_say_one_thing(metric: Any, contrast: Any) -> None:
     if metric == "calibration_in_the_large" and contrast == "ratio":
         pytest.skip("it has both signs")
