@@ -194,7 +194,7 @@ def audit(
         Column of a confounder (department, risk class): every ratio and difference of rates, those
         of each class and cut, means of `outcome` and errors of `predicted`, with `risks` what goes
         along the scores also within its strata, crude and adjusted side by side, and a sentence at
-        the head where they disagree. With "rest" and "overall" rates and classes have them.
+        the head where they disagree.
     outcome, predicted : str, optional
         Columns of an outcome that is a number (a wage, a price), beside labels, and of its
         prediction: they add means, and errors of the prediction. Ratios are judged by `threshold`,

@@ -55,7 +55,7 @@ def _compare(
         threshold=audited.threshold if ratio else None,
         margin=None if ratio else 0.0,
     )
-    within = None if audited.pooled else inputs.stratum_moments
+    within = inputs.stratum_moments
     return compare_means(moments, metric, settings, inputs.reference, ratio=ratio, within=within)
 
 

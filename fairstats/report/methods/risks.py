@@ -92,7 +92,7 @@ def run_risks(inputs: AuditInput) -> list[Result]:
         )
     benefits = compare_net_benefits(rows, None, settings, inputs.reference)
     results.append(benefits)
-    name = "" if audited.pooled else inputs.columns.strata
+    name = inputs.columns.strata
     if name:
         parts = benefits_by_stratum(benefits, rows, name, inputs.crossed_tally)
         within += _within(with_adjusted_benefits(benefits, parts))
