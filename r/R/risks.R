@@ -26,8 +26,7 @@
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them, of `fs_scores` but for the parts of the Brier score.
-#' @param strata Confounder, as in [fs_means()], of all but isotonic curves and parts of the Brier
-#'   score; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
+#' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -202,7 +201,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     read$strata,
     input$n,
     arguments$strata,
-    if (metric %in% c(BRIER_PARTS, "isotonic_calibration")) {
+    if (metric == "isotonic_calibration") {
       metric
     } else if (metric == "auc" && kind == "overall") {
       "auc beside everybody"
@@ -318,6 +317,8 @@ risk_table <- function(metric, arguments, cutoffs) {
         areas_in_strata(y, score)
       } else if (metric %in% MEANS_OF_SCORES) {
         means_in_strata(numbers$x[rows])
+      } else if (metric %in% BRIER_PARTS) {
+        parts_in_strata(metric, y, score)
       } else {
         regressions_in_strata(metric, y, score)
       }
@@ -605,34 +606,29 @@ equal_curves <- function(one, zero, resamples) {
 
 # ---------------------------------------------------------------- parts of the Brier score
 
+# A part with its standard error, `inner` the estimate less its optimism.
+brier_part <- function(estimate, inner, error, df = Inf) {
+  top <- max(estimate, 0)
+  list(
+    value = top,
+    inner = inner,
+    error = error,
+    df = df,
+    centre = max((top + inner) / 2, 0),
+    own = function(critical) {
+      reach <- -stats::qt(stats::pnorm(-critical), df) * error
+      pmax(0, c(inner - reach, top + reach))
+    }
+  )
+}
+
 # S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate,
 # differences about the middle of both; and y(1 - y) by Wilson's limits of the mean, differences by
 # the one's limit less the other's.
 part_values <- function(rows, metric, count = length(rows)) {
   designed <- is_designed(rows)
   parts <- lapply(rows, function(r) {
-    if (designed) {
-      return(weighted_part(weighted_risks(r), metric))
-    }
-    counted <- counted_risks(r)
-    if (metric == "uncertainty") {
-      return(uncertainty_of(counted))
-    }
-    fit <- isotonic_fit(counted$k, counted$n)
-    forecast <- if (metric == "miscalibration") {
-      counted$score
-    } else {
-      rep(sum(counted$k) / sum(counted$n), length(fit))
-    }
-    place <- match(r$score, counted$score)
-    gain <- (r$y - forecast[place])^2 - (r$y - fit[place])^2
-    error <- stats::sd(gain) / sqrt(length(gain))
-    inner <- mean(gain) - left_out_loss(counted)
-    list(
-      value = max(mean(gain), 0),
-      centre = max((max(mean(gain), 0) + inner) / 2, 0),
-      own = function(critical) pmax(0, c(inner, mean(gain)) + c(-1, 1) * critical * error)
-    )
+    if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)
   })
   value <- unname(vapply(parts, `[[`, 0, "value"))
   small <- vapply(rows, fewest_of_label, 0) < FEWEST_OF_LABEL
@@ -675,6 +671,23 @@ part_values <- function(rows, metric, count = length(rows)) {
   )
 }
 
+plain_part <- function(r, metric) {
+  counted <- counted_risks(r)
+  if (metric == "uncertainty") {
+    return(uncertainty_of(counted))
+  }
+  fit <- isotonic_fit(counted$k, counted$n)
+  forecast <- if (metric == "miscalibration") {
+    counted$score
+  } else {
+    rep(sum(counted$k) / sum(counted$n), length(fit))
+  }
+  place <- match(r$score, counted$score)
+  gain <- (r$y - forecast[place])^2 - (r$y - fit[place])^2
+  error <- stats::sd(gain) / sqrt(length(gain))
+  brier_part(mean(gain), mean(gain) - left_out_loss(counted), error)
+}
+
 # Mean squared error of the curves that leave each row out, less that of the curve.
 left_out_loss <- function(r) {
   if (length(r$n) > 1000) {
@@ -708,7 +721,11 @@ left_out_loss <- function(r) {
 uncertainty_of <- function(r) {
   n <- sum(r$n)
   share <- sum(r$k) / n
-  list(value = share * (1 - share), own = function(critical) uncertainty_limits(n, share, critical))
+  list(
+    value = share * (1 - share),
+    number = n,
+    own = function(critical) uncertainty_limits(n, share, critical)
+  )
 }
 
 # Limits of p(1 - p) from Wilson's of a share of n rows.

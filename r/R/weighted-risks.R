@@ -74,7 +74,7 @@ effective_share <- function(y, w, unit) {
     }
     number * (stats::qt(error, n - 1) / stats::qt(error, kish_units - 1))^2
   }
-  list(share = p, at = at)
+  list(share = p, number = number, at = at)
 }
 
 # As honest_band(), of weighted rows.
@@ -256,7 +256,7 @@ weighted_part <- function(r, metric) {
       }
       uncertainty_limits(n, p, critical)
     }
-    return(list(value = p * (1 - p), own = own))
+    return(list(value = p * (1 - p), number = share$number, own = own))
   }
   forecast <- r$score[r$place]
   if (metric == "discrimination") {
@@ -268,15 +268,7 @@ weighted_part <- function(r, metric) {
   m <- max(length(moved), 2)
   error <- sqrt(sum(moved^2) * m / (m - 1)) / sum(w)
   df <- max(kish_of_units(r) - 1, 1)
-  inner <- mean_gain - optimism_of_units(r)
-  list(
-    value = max(mean_gain, 0),
-    centre = max((max(mean_gain, 0) + inner) / 2, 0),
-    own = function(critical) {
-      reach <- -stats::qt(stats::pnorm(-critical), df) * error
-      pmax(0, c(inner - reach, max(mean_gain, 0) + reach))
-    }
-  )
+  brier_part(mean_gain, mean_gain - optimism_of_units(r), error, df)
 }
 
 # Mean squared error of the curves that leave each unit out, at its rows, less that of the curve.
@@ -330,4 +322,130 @@ optimism_of_units <- function(r) {
     c(0, 0)
   )
   sum(sums[1L, ]) / sum(sums[2L, ])
+}
+
+# ---------------------------------------------------------------- within strata
+
+# A part of the Brier score of all crossings of strata and groups.
+parts_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
+  rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
+  designed <- !is.null(weight) || !is.null(cluster)
+  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_LABEL
+  parts <- vector("list", count)
+  parts[enough] <- lapply(rows[enough], function(r) {
+    if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)
+  })
+  units <- function(r) {
+    w <- weights_of(r)
+    kish(if (is.null(r$unit)) w else as.vector(tapply(w, r$unit, sum)))
+  }
+  list(
+    metric = metric,
+    parts = parts,
+    enough = enough,
+    n = vapply(rows, nrow, 0L),
+    size = vapply(rows, units, 0),
+    weight = weight_of_cells(cell, count, weight)
+  )
+}
+
+# One comparison within strata: sums over strata of parts and of their variances; of uncertainty of
+# its limits by MOVER, less the bias that one stratum of all rows would not have.
+compare_adjusted_parts <- function(cells, pair, limit, level, together) {
+  half <- length(pair) / 2
+  at <- list(pair[seq_len(half)], pair[half + seq_len(half)])
+  used <- which(cells$enough[at[[1L]]] & cells$enough[at[[2L]]])
+  at <- lapply(at, function(k) k[used])
+  share <- cells$weight[at[[1L]]] *
+    cells$weight[at[[2L]]] /
+    (cells$weight[at[[1L]]] + cells$weight[at[[2L]]])
+  share <- share / sum(share)
+  apart <- cells$metric == "uncertainty"
+  sides <- if (length(used)) {
+    lapply(at, function(k) {
+      parts <- cells$parts[k]
+      pick <- function(name) vapply(parts, `[[`, 0, name)
+      value <- pick("value")
+      if (apart) {
+        rows <- pick("number")
+        shift <- -value / pmax(rows, 1) * (1 - cells$size[k] / sum(cells$size[k]))
+        v <- sum(share * (value - shift))
+        own <- function(critical) {
+          ends <- vapply(parts, function(p) p$own(critical), c(0, 0)) - rep(shift, each = 2L)
+          reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+          away <- value - shift
+          pmin(pmax(v + c(-reach(away - ends[1L, ]), reach(ends[2L, ] - away)), 0), 0.25)
+        }
+        return(list(value = v, own = own))
+      }
+      v <- share^2 * pick("error")^2
+      df <- pick("df")
+      squares <- sum(v^2 / df)
+      total <- if (all(is.infinite(df))) {
+        Inf
+      } else if (squares > 0) {
+        sum(v)^2 / squares
+      } else {
+        sum(df)
+      }
+      brier_part(sum(share * value), sum(share * pick("inner")), sqrt(sum(v)), total)
+    })
+  }
+  n <- vapply(at, function(k) sum(cells$n[k]), 0)
+  none <- !length(used)
+  own <- function(g, critical) if (none) c(NaN, NaN) else sides[[g]]$own(critical)
+  value <- if (none) c(NaN, NaN) else vapply(sides, `[[`, 0, "value")
+  contrast <- NULL
+  if (!none && apart) {
+    contrast <- limits_apart(value, own)
+  }
+  if (!none && !apart) {
+    contrast <- mover_of_two(vapply(sides, `[[`, 0, "centre"), own, floor = TRUE)
+    contrast$estimate <- value[1L] - value[2L]
+  }
+  values <- list(
+    value = value,
+    n = n,
+    own = own,
+    method = "isotonic, left-out rows (MOVER)",
+    against = function(g, reference, ratio) {
+      list(
+        value = value[2L],
+        n = n[2L],
+        own = function(critical) own(2L, critical),
+        contrast = contrast
+      )
+    }
+  )
+  compare_adjusted(values, "difference", limit, level, together, c(length(used), 0, NaN, NaN))
+}
+
+parts_in_strata <- function(metric, y, score) {
+  function(cell, count, design, about, together) {
+    cells <- parts_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
+    function(pair) {
+      compare_adjusted_parts(cells, pair, about$limit, about$options$confidence_level, together)
+    }
+  }
+}
+
+# Every number of a comparison of a report, from the rows.
+crosscheck_adjusted_parts <- function(
+  metric,
+  y,
+  score,
+  cell,
+  count,
+  weight,
+  cluster,
+  pair,
+  contrast,
+  limit,
+  level,
+  together
+) {
+  unit <- if (!is.null(cluster)) as.integer(factor(cluster))
+  cells <- parts_of_cells(metric, y, score, cell, count, weight, unit)
+  row <- compare_adjusted_parts(cells, pair, limit, level, together)
+  as_columns(list(row[names(row) != "method"]))
 }

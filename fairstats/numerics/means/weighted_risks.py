@@ -28,6 +28,7 @@ References: those of `isotonic.py`; Korn, Graubard (1998), Survey Methodology 24
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -459,6 +460,25 @@ def weighted_part(risks: WeightedRisks, metric: str) -> WeightedPart:
         left_out=estimate - _optimism(risks.with_few_scores()),
         variance=float(excess @ excess) / total**2 * n_units / (n_units - 1),
         degrees_of_freedom=max(risks.effective_units - 1, 1.0),
+    )
+
+
+def sum_of_parts(parts: Sequence[BrierPart], shares: Floats) -> BrierPart:
+    """Σ ω·part over strata, with variance Σ ω²·v, of weighted rows with Satterthwaite's t."""
+    variances = shares**2 * np.array([part.variance for part in parts])
+    estimate = float(shares @ np.array([part.estimate for part in parts]))
+    left_out = float(shares @ np.array([part.left_out for part in parts]))
+    variance = float(variances.sum())
+    weighted = [part for part in parts if isinstance(part, WeightedPart)]
+    if not weighted:
+        return BrierPart(estimate=estimate, left_out=left_out, variance=variance)
+    df = np.array([part.degrees_of_freedom for part in weighted])
+    squares = float((variances**2 / df).sum())
+    return WeightedPart(
+        estimate=estimate,
+        left_out=left_out,
+        variance=variance,
+        degrees_of_freedom=variance**2 / squares if squares > 0 else float(df.sum()),
     )
 
 

@@ -49,6 +49,7 @@ _TWIN_WITHIN_STRATA = "crosscheck_adjusted_means"
 _TWIN_OF_ADJUSTED_AREAS = "crosscheck_adjusted_areas"
 _TWIN_OF_ADJUSTED_QUANTILES = "crosscheck_adjusted_quantiles"
 _TWIN_OF_ADJUSTED_FITS = "crosscheck_adjusted_regressions"
+_TWIN_OF_ADJUSTED_PARTS = "crosscheck_adjusted_parts"
 _TWIN_OF_ADJUSTED_DRAWS = "crosscheck_adjusted_draws"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
@@ -255,7 +256,7 @@ def _crossed_rows(result: Any, bench: Bench) -> tuple[str, tuple[Any, ...]] | No
     names: tuple[str, ...] = ("y_true", "score")
     if metric == DETERMINATION:
         names = ("y_true", "y_pred")
-    elif drawn or metric not in CALIBRATIONS:
+    elif drawn or metric not in (*CALIBRATIONS, *BRIER_PARTS):
         names = ("y",)
     columns = bench.given(*names, "sensitive_features", "strata")
     design = design_of_rows(result, bench)
@@ -290,6 +291,8 @@ def _crossed_rows(result: Any, bench: Bench) -> tuple[str, tuple[Any, ...]] | No
         return _TWIN_OF_ADJUSTED_DRAWS, arguments
     if metric in CALIBRATIONS:
         return _TWIN_OF_ADJUSTED_FITS, (metric, *numbers, cell, count, weight, cluster)
+    if metric in BRIER_PARTS:
+        return _TWIN_OF_ADJUSTED_PARTS, (metric, *numbers, cell, count, weight, cluster)
     order = _order_of(metric)
     return _TWIN_OF_ADJUSTED_QUANTILES, (numbers[0], cell, count, order, weight, cluster)
 

@@ -42,6 +42,7 @@ from fairstats.methods.rates.numbers.curves import (
 from fairstats.methods.rates.numbers.cutoffs import REST_OF_ROWS, CutRows, choose_cutoffs
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.isotonic import (
+    BrierPart,
     CountedRisks,
     EqualityTest,
     HonestBand,
@@ -102,13 +103,16 @@ class PartValues:
 
     `estimates`; `centres`: with less bias, about which limits of differences are made; None where
     these are those of the one group's less the other's; `limits`: of z, both limits at Φ(z), one
-    function a group; `notes`: why a group has none, empty where it has.
+    function a group; `notes`: why a group has none, empty where it has; `parts`: miscalibration or
+    discrimination, None where there is none; `numbers`: of uncertainty the (effective) rows.
     """
 
     estimates: tuple[float, ...]
     centres: tuple[float, ...] | None
     limits: tuple[Callable[[float], tuple[float, float]], ...]
     notes: tuple[str, ...]
+    parts: tuple[BrierPart | None, ...] = ()
+    numbers: tuple[float, ...] = ()
 
     @property
     def method(self) -> str:
@@ -152,38 +156,55 @@ class PartValues:
 def part_values(rows: CutRows, metric: str, *, beside_rest: bool = False) -> PartValues:
     """A part of the Brier score of all groups, and of all others of each where asked for."""
     estimates = []
-    centres = []
+    parts: list[BrierPart | None] = []
+    numbers = []
     limits: list[Callable[[float], tuple[float, float]]] = []
     for risks in risks_of(rows, beside_rest=beside_rest):
+        part = None
+        number = math.nan
         if risks.size < 2:
             estimates.append(math.nan)
-            centres.append(math.nan)
             limits.append(lambda z: (math.nan, math.nan))
-        elif isinstance(risks, WeightedRisks) and metric == "uncertainty":
-            of_label = risks.effective_share()
-            estimates.append(of_label.share * (1 - of_label.share))
-            limits.append(partial(weighted_uncertainty_limits, of_label))
-        elif isinstance(risks, WeightedRisks):
-            weighted = weighted_part(risks, metric)
-            estimates.append(weighted.estimate)
-            centres.append(weighted.centre)
-            limits.append(weighted.limits)
         elif metric == "uncertainty":
-            positives = float(risks.positives.sum())
-            share = positives / risks.size
+            share, number, limits_of_share = _uncertainty_of(risks)
             estimates.append(share * (1 - share))
-            limits.append(partial(uncertainty_limits, positives, risks.size))
+            limits.append(limits_of_share)
         else:
-            part = miscalibration(risks) if metric == "miscalibration" else discrimination(risks)
+            part = _part_of(risks, metric)
             estimates.append(part.estimate)
-            centres.append(part.centre)
             limits.append(part.limits)
+        parts.append(part)
+        numbers.append(number)
+    centres = None
+    if metric != "uncertainty":
+        centres = tuple(math.nan if part is None else part.centre for part in parts)
     return PartValues(
         estimates=tuple(estimates),
-        centres=None if metric == "uncertainty" else tuple(centres),
+        centres=centres,
         limits=tuple(limits),
         notes=label_sizes(rows, beside_rest=beside_rest).notes(),
+        parts=tuple(parts),
+        numbers=tuple(numbers),
     )
+
+
+def _part_of(risks: CountedRisks | WeightedRisks, metric: str) -> BrierPart:
+    """Miscalibration or discrimination of one group."""
+    if isinstance(risks, WeightedRisks):
+        return weighted_part(risks, metric)
+    return miscalibration(risks) if metric == "miscalibration" else discrimination(risks)
+
+
+def _uncertainty_of(
+    risks: CountedRisks | WeightedRisks,
+) -> tuple[float, float, Callable[[float], tuple[float, float]]]:
+    """Share of label 1, the (effective) rows, and limits of ȳ(1 − ȳ)."""
+    if isinstance(risks, WeightedRisks):
+        of_label = risks.effective_share()
+        return of_label.share, of_label.number, partial(weighted_uncertainty_limits, of_label)
+    positives = float(risks.positives.sum())
+    limits = partial(uncertainty_limits, positives, risks.size)
+    return positives / risks.size, risks.size, limits
 
 
 # ---------------------------------------------------------------- calibration curves

@@ -67,6 +67,7 @@ from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, rows_by_side
+from fairstats.methods.rates.numbers.strata_parts import part_cells
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
@@ -194,8 +195,8 @@ def scores(
         As in `means`; all other rows ("rest") for every metric, everybody ("overall") for all but
         the parts of the Brier score. Margin and threshold of rates as in `group_metric`.
     strata : array-like, shape (n,), optional
-        Confounder, as in `means`, of all but the parts of the Brier score. AUCs are adjusted as ΣωA
-        over the strata with the weights of Mantel and Haenszel of their positives, ω ∝ p₁p₀/(p₁ +
+        Confounder, as in `means`; parts of the Brier score are sums over the strata, too. AUCs are
+        adjusted as ΣωA over the strata with the weights of Mantel and Haenszel of their positives, ω ∝ p₁p₀/(p₁ +
         p₀) [7]_ (or the weights of these), net benefit as a mean, and rates by the stratified score
         at every cut-off, all of them one family.
     sample_weight, cluster : array-like, shape (n,), optional
@@ -256,6 +257,8 @@ def scores(
     clusters p̂ is the weighted isotonic regression, curves leave each unit out, variances are summed by
     unit, with Student's t, and Wilson's limits are of the effective rows: one-sided errors at a
     nominal .05 up to .05, CV of the weights .5 and 1, weights that go with the label, clusters of 5.
+    Within strata (with ten rows of each label of both) estimates, optimism and variances are summed:
+    conservative.
 
     Net benefit is a mean of a number per row, and rates at a cut-off are those of predictions:
     each is compared by the rule of `means` and of `group_metric` (score, or exact where few cases
@@ -550,8 +553,8 @@ def _compare_scores(
 
 def _without_strata(metric: str, comparisons: Any) -> str:
     """What has no comparison within strata, in words; empty for what has one."""
-    if metric in (*BRIER_PARTS, ISOTONIC):
-        return metric
+    if metric == ISOTONIC:
+        return "curves, which strata do not have at the same scores"
     if metric == AREA and comparisons == OVERALL_ROWS:
         return f"{metric} beside everybody"
     return ""
@@ -633,17 +636,15 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
         areas = None
         by_side, _ = rows_by_side(rows.required_outcomes(), settings.comparisons)
         n_sides = len(by_side.groups.labels)
-        if metric in CALIBRATIONS:
+        if metric in (*CALIBRATIONS, *BRIER_PARTS):
             _, crossed = cross_with_strata(by_side)
-            cells = _regressions_by_stratum(CutRows(outcomes=crossed), metric, within, n_sides)
+            cells = _limits_by_stratum(CutRows(outcomes=crossed), metric, within, n_sides)
         elif metric == AREA:
             _, crossed = cross_with_strata(by_side)
             scored = scored_rows(CutRows(outcomes=crossed))
             areas = StratumAreas._from_rows(scored, len(within.strata), n_sides)
         return _Sums(moments, within=within, areas=areas, cells=cells)
     moments = moments_of_scores(rows.counts, metric)
-    if metric not in (*CALIBRATIONS, *_MEANS, AREA):
-        return _Sums(moments)
     in_strata = _scores_by_stratum(counts, rows.outcomes, strata)
     if in_strata.cells is None:
         return _Sums(moments)
@@ -658,8 +659,17 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if metric == AREA:
         areas = StratumAreas._from_scores(counted, len(within.strata), n_sides)
         return _Sums(moments, within=within, areas=areas)
-    cells = _regressions_by_stratum(CutRows(counts=counted), metric, within, n_sides)
+    cells = _limits_by_stratum(CutRows(counts=counted), metric, within, n_sides)
     return _Sums(moments, within=within, cells=cells)
+
+
+def _limits_by_stratum(
+    crossed: CutRows, metric: str, within: StratumMoments, n_sides: int
+) -> CellValues:
+    """What has limits in every crossing of stratum and group, or all others of each."""
+    if metric in BRIER_PARTS:
+        return part_cells(crossed, metric, within, n_sides)
+    return _regressions_by_stratum(crossed, metric, within, n_sides)
 
 
 def _regressions_by_stratum(

@@ -754,8 +754,7 @@ def test_r_functions_say_the_same() -> None:
     ("function", "options", "message"),
     [
         (fs.scores, {"metric": "auc", "comparisons": "overall"}, "auc beside everybody"),
-        (fs.scores, {"metric": "miscalibration"}, "strata with miscalibration"),
-        (fs.calibration, {"metric": "isotonic"}, "`strata`"),
+        (fs.calibration, {"metric": "isotonic"}, "strata with curves"),
     ],
 )
 def test_what_has_no_comparison_within_strata_is_said(

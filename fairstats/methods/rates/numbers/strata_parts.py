@@ -1,0 +1,103 @@
+"""Parts of the Brier score of two groups within strata.
+
+A part of a group is Σ ω·m over the strata, with the weights of Mantel and Haenszel. Miscalibration
+and discrimination have limits as without strata, of the sums of estimates and of what curves that
+leave rows out have, with variance Σ ω²·v; uncertainty has those of every stratum by MOVER.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from fairstats.ground.checks import check_given
+from fairstats.ground.tallies.stratum_moments import StratumMoments
+from fairstats.methods.rates.numbers.areas import LEAST_OF_LABEL
+from fairstats.methods.rates.numbers.contrasts import (
+    CentredContrast,
+    LimitContrast,
+    NumberContrast,
+)
+from fairstats.methods.rates.numbers.cutoffs import CutRows
+from fairstats.methods.rates.numbers.isotonic import PartValues, part_values
+from fairstats.methods.rates.numbers.strata_limits import (
+    CellValues,
+    PairOfLimits,
+    pair_of_cells,
+)
+from fairstats.methods.rates.numbers.strata_pairs import PairNames
+from fairstats.numerics.means.isotonic import BrierPart
+from fairstats.numerics.means.strata import Homogeneity
+from fairstats.numerics.means.weighted_risks import sum_of_parts
+
+
+@dataclass(frozen=True, eq=False)
+class PartCells(CellValues):
+    """A part of the Brier score of every crossing of stratum and group."""
+
+    def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfParts:
+        """A group and its reference within strata."""
+        return PairOfParts(**pair_of_cells(self, moments, pair))
+
+
+@dataclass(frozen=True, eq=False)
+class PairOfParts(PairOfLimits):
+    """Adjusted parts of a group (position 0) and its reference (1), as `GroupValues`."""
+
+    def value(self, position: int) -> float:
+        """The adjusted part."""
+        part = self._part(position)
+        return super().value(position) if part is None else part.estimate
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """Its limits at Φ(z) each."""
+        part = self._part(position)
+        if part is not None:
+            return part.limits(z)
+        low, high = super().interval(position, z)
+        return max(low, 0.0), min(high, 0.25)
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """The difference, by the rule of parts without strata."""
+        limits = (lambda z: self.interval(group, z), lambda z: self.interval(reference, z))
+        values = (self.value(group), self.value(reference))
+        parts = (self._part(group), self._part(reference))
+        if parts[0] is None or parts[1] is None:
+            return LimitContrast(values, *limits)
+        return CentredContrast((parts[0].centre, parts[1].centre), *limits, biased=values)
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """None: estimates of few rows are biased, by other amounts in every stratum."""
+        return None
+
+    def _part(self, position: int) -> BrierPart | None:
+        """Miscalibration or discrimination, None for uncertainty or where no stratum is used."""
+        values = cast(PartValues, self.cells.values)
+        if not self.used.any() or values.centres is None:
+            return None
+        places = self.places[position][self.used].tolist()
+        parts = [check_given("part", values.parts[place]) for place in places]
+        return sum_of_parts(parts, self.shares)
+
+
+def part_cells(crossed: CutRows, metric: str, within: StratumMoments, n_sides: int) -> PartCells:
+    """A part of the Brier score of every crossing of stratum and group, or all others of each."""
+    values = part_values(crossed, metric)
+    shape = (len(within.strata), n_sides)
+    enough = np.array([not note for note in values.notes])
+    biases = None
+    if values.centres is None:
+        # the mean of ȳ(1 − ȳ) lacks 1/n of what it estimates
+        rows = [math.inf if math.isnan(number) else number for number in values.numbers]
+        biases = -np.nan_to_num(np.array(values.estimates)) / np.maximum(rows, 1.0)
+    kind = "clusters" if within.cells.clustered else "rows"
+    return PartCells(
+        values=values,
+        enough=enough.reshape(shape),
+        positive=np.ones(shape, dtype=bool),
+        needs=f"{LEAST_OF_LABEL} {kind} of each label of both",
+        biases=biases,
+    )
