@@ -25,8 +25,8 @@ FEWEST_UNITS <- 20
 #'   predicted (differences only).
 #' @param contrast `"difference"`, in the unit of the number, or `"ratio"`; of means also
 #'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
-#' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
-#'   `"overall"`, all rows; of quantiles and of selection rates by quantile `"rest"`.
+#' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; or `"overall"`, all
+#'   rows, the group's own among them.
 #' @param strata Confounder: adds the comparison
 #'   within strata as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`, `adjusted_pvalue`,
 #'   `adjusted_verdict` and `pvalue_homogeneity`, and in full as attribute `"stratified"`; a sentence
@@ -237,12 +237,12 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     )
     values <- mean_values(moments, root)
   } else {
-    if (arguments$comparisons == "overall") {
-      stop_argument("comparisons", "\"overall\" of quantiles", "\"rest\", or statistic = \"mean\"")
-    }
     is_rest <- arguments$comparisons == "rest"
-    if (is_rest && arguments$simultaneous == "max-z") {
-      stop_argument("simultaneous", "\"max-z\" beside all other rows", "\"bonferroni\"")
+    if (arguments$comparisons %in% POOLED && arguments$simultaneous == "max-z") {
+      stop_argument("simultaneous", "\"max-z\" beside all other rows, or all", "\"bonferroni\"")
+    }
+    if (arguments$comparisons == "overall" && !is.null(scene$stratum)) {
+      stop_argument("strata", "quantiles beside everybody", "\"rest\", or statistic = \"mean\"")
     }
     input <- scene$input
     one_group_each(input$cluster, place)
@@ -848,6 +848,61 @@ quantile_of_weighted_rows <- function(x, w, unit, order) {
   list(value = value, size = size, rows = kish(w), least = x[1L], own = own)
 }
 
+# The quantile of a group less that of all rows, its own among them, or their ratio. By Bahadur's form
+# (1966, Annals of Mathematical Statistics 37, 577-580) errors are those of the shares below both
+# quantiles, over densities that come from the widths of limits; the distance to each limit counts by
+# the share of its error that the difference has from it.
+quantile_beside_all <- function(samples, g, own, all, everybody, ratio) {
+  weights <- function(s) if (is.null(s$w)) rep(1, length(s$x)) else s$w
+  excess <- function(s, value) {
+    w <- weights(s)
+    below <- as.numeric(s$x <= value)
+    e <- (w * (below - stats::weighted.mean(below, w)) / sum(w))[w > 0]
+    if (is.null(s$unit)) e else as.vector(rowsum(e, s$unit[w > 0]))
+  }
+  product <- function(a, b) sum(a * b) * length(a) / max(length(a) - 1, 1)
+  both <- list(own, everybody)
+  values <- vapply(both, `[[`, 0, "value")
+  share <- vapply(samples, function(s) sum(weights(s)), 0) / sum(weights(all))
+  here <- lapply(values, function(value) excess(samples[[g]], value))
+  of_all <- excess(all, values[2L])
+  variance <- c(product(here[[1L]], here[[1L]]), product(of_all, of_all))
+  widths <- vapply(both, function(q) diff(q$own(2)), 0)
+  slope <- ifelse(variance > 0, widths / (4 * sqrt(variance)), 0)
+  if (ratio) {
+    slope <- slope / values
+  }
+  common <- share[g] * slope[2L]
+  from_group <- slope[1L]^2 *
+    variance[1L] -
+    2 * slope[1L] * common * product(here[[1L]], here[[2L]]) +
+    common^2 * product(here[[2L]], here[[2L]])
+  from_others <- sum(vapply(
+    setdiff(seq_along(samples), g),
+    function(k) {
+      e <- excess(samples[[k]], values[2L])
+      (share[k] * slope[2L])^2 * product(e, e)
+    },
+    0
+  ))
+  whole <- slope^2 * variance
+  counted <- ifelse(whole > 0, sqrt(pmax(c(from_group, from_others), 0) / whole), 1)
+  scale <- if (ratio) function(x) ifelse(x > 0, suppressWarnings(log(x)), -Inf) else identity
+  mover_of_two(
+    scale(values),
+    function(k, critical) {
+      centre <- scale(values[k])
+      if (counted[k] == 0) {
+        return(c(centre, centre))
+      }
+      ends <- scale(both[[k]]$own(critical))
+      centre + counted[k] * c(-pmax(centre - ends[1L], 0), pmax(ends[2L] - centre, 0))
+    },
+    if (ratio) exp else identity,
+    scale
+  )
+}
+
 # What every sample has, and what compares two.
 quantile_values <- function(samples, order) {
   found <- lapply(unname(samples), quantile_of_sample, order)
@@ -855,6 +910,20 @@ quantile_values <- function(samples, order) {
   n <- vapply(unname(samples), function(sample) length(sample$x), 0L)
   own <- function(g, critical) found[[g]]$own(critical)
   against <- function(g, reference, ratio) {
+    if (reference == -2L) {
+      pick <- function(name) unlist(unname(lapply(samples, `[[`, name)))
+      all <- list(x = pick("x"), w = pick("w"), unit = pick("unit"))
+      everybody <- quantile_of_sample(all, order)
+      fine <- found[[g]]$size >= FEWEST_UNITS - 1e-9 && !(ratio && everybody$least <= 0)
+      return(list(
+        value = everybody$value,
+        n = sum(n),
+        own = everybody$own,
+        contrast = if (fine) {
+          quantile_beside_all(unname(samples), g, found[[g]], all, everybody, ratio)
+        }
+      ))
+    }
     # behind the groups stand all others of each
     if (reference == -1L) {
       reference <- length(samples) / 2 + g

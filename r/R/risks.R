@@ -879,7 +879,6 @@ pairs_with_rest <- function(scene, kind) {
 # Shares of each group that cut-offs at quantiles of all rows select; cut-offs are taken as given.
 selection_by_quantile <- function(x, scene, arguments) {
   choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
-  choice_of(arguments$comparisons, "comparisons", c("reference", "all", "rest"))
   scene$pairs <- pairs_with_rest(scene, arguments$comparisons)
   numbers_in(arguments$margin, "margin", 0)
   numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")

@@ -287,7 +287,14 @@ def test_root_mean_squared_errors_go_through_mean_squares() -> None:
         ({"contrast": "gap"}, "contrast"),
         ({"margin": -1}, "margin"),
         ({"comparisons": "some"}, "comparisons"),
-        ({"statistic": "median", "comparisons": "overall"}, "comparisons"),
+        (
+            {"statistic": "median", "comparisons": "overall", "strata": np.arange(460) % 2},
+            "quantiles beside everybody",
+        ),
+        (
+            {"statistic": "median", "comparisons": "overall", "simultaneous": "max-z"},
+            "simultaneous",
+        ),
         ({"statistic": "median", "cluster": np.arange(460) % 7}, "cluster"),
         ({"cluster": np.arange(460) % 7}, "cluster"),
         ({"reference": "x"}, "reference"),
@@ -451,6 +458,91 @@ def test_quantiles_against_all_others_are_recomputed_in_r() -> None:
     group = np.repeat(["a", "b", "c"], (50, 40, 30))
     data = {"y": np.round(rng.lognormal(3, 0.5, group.size), 1), "sensitive_features": group}
     result = fs.means(**data, statistic="median", comparisons="rest")
+    table = fs.crosscheck(result, data=data).to_frame()
+    assert len(table) >= 60
+    assert set(table["verdict"]) == {"agrees"}
+
+
+@pytest.mark.parametrize(("order", "clustered"), [(0.5, False), (0.8, False), (0.5, True)])
+def test_quantiles_beside_all_have_the_error_of_resamples(order: float, clustered: bool) -> None:
+    """Rows (or clusters) of every group drawn anew: the group's own are in both quantiles."""
+    rng = np.random.default_rng(2)
+    sizes = np.array([300, 500, 200])
+    group = np.repeat(["a", "b", "c"], sizes)
+    unit = np.arange(1_000) // (5 if clustered else 1)
+    common = rng.normal(size=unit[-1] + 1)[unit] if clustered else 0.0
+    wage = 20 + (rng.normal(size=1_000) + common) * np.repeat([2.0, 1.0, 1.5], sizes)
+    options: dict[str, Any] = {"cluster": unit} if clustered else {}
+    result = fs.means(
+        wage, sensitive_features=group, statistic=order, comparisons="overall", **options
+    )
+    drawn = {"a": [], "b": [], "c": []}  # type: ignore[var-annotated]
+    members = {name: np.unique(unit[group == name]) for name in drawn}
+    rows_of_unit = np.split(np.arange(1_000), np.flatnonzero(np.diff(unit)) + 1)
+    for _ in range(400):
+        of_groups = {}
+        for name, units in members.items():
+            chosen = rng.choice(units, units.size)
+            rows = np.concatenate([rows_of_unit[place] for place in chosen])
+            of_groups[name] = wage[rows]
+        everybody = np.quantile(np.concatenate(list(of_groups.values())), order)
+        for name, values in of_groups.items():
+            drawn[name].append(np.quantile(values, order) - everybody)
+    for row in result:
+        own = wage[group == row.group]
+        assert row.reference == "all"
+        assert row.n_reference == 1_000
+        assert row.rate_reference == pytest.approx(np.quantile(wage, order))
+        assert row.estimate == pytest.approx(np.quantile(own, order) - np.quantile(wage, order))
+        # 400 resamples know a standard deviation to 4%, widths of limits are rough
+        assert row.std_error == pytest.approx(np.std(drawn[row.group]), rel=0.25)
+        low, high = row.confidence_interval
+        assert low < row.estimate < high
+
+
+def test_a_quantile_of_nearly_all_rows_is_that_of_all() -> None:
+    """A group that is nearly everybody differs from everybody by what the few others do."""
+    rng = np.random.default_rng(3)
+    wage = rng.lognormal(3, 0.5, 1_000)
+    group = np.repeat(["a", "b"], [970, 30])
+    difference = fs.means(wage, sensitive_features=group, statistic="median", comparisons="overall")
+    ratio = fs.means(
+        wage,
+        sensitive_features=group,
+        statistic="median",
+        comparisons="overall",
+        contrast="ratio",
+    )
+    own = fs.means(wage, sensitive_features=group, statistic="median", reference="b")["a"]
+    assert difference["a"].std_error < own.std_error / 10
+    assert ratio["a"].estimate == pytest.approx(
+        difference["a"].rate / difference["a"].rate_reference
+    )
+    wage[0] = 0.0
+    with pytest.warns(InsufficientEvidenceWarning, match="0 or below"):
+        refused = fs.means(
+            wage,
+            sensitive_features=group,
+            statistic="median",
+            comparisons="overall",
+            contrast="ratio",
+        )
+    assert refused["b"].verdict == "insufficient evidence"
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("design", ["", "sample_weight", "cluster"])
+def test_quantiles_beside_all_are_recomputed_in_r(contrast: Any, design: str) -> None:
+    rng = np.random.default_rng(6)
+    group = np.repeat(["a", "b", "c"], (120, 90, 75))
+    data: dict[str, Any] = {"y": np.round(rng.lognormal(3, 0.5, group.size), 1)}
+    data["sensitive_features"] = group
+    if design == "sample_weight":
+        data[design] = rng.uniform(0.5, 2, group.size)
+    if design == "cluster":
+        data[design] = np.arange(group.size) // 3
+    result = fs.means(**data, statistic=0.6, comparisons="overall", contrast=contrast)
     table = fs.crosscheck(result, data=data).to_frame()
     assert len(table) >= 60
     assert set(table["verdict"]) == {"agrees"}

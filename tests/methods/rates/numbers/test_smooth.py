@@ -333,8 +333,14 @@ def test_a_cut_off_against_all_others_is_the_impact_ratio_against_them() -> None
         assert tuple(row.value_reference_interval) == pytest.approx(others)
     with pytest.raises(InputError, match="`reference`"):
         by_quantile(rows, comparisons="rest", reference="m")
-    with pytest.raises(InputError, match="`comparisons`"):
-        by_quantile(rows, comparisons="overall")
+    for row in by_quantile(rows, comparisons="overall"):
+        selected = rows["amount"] >= row.cutoff
+        alone = fs.demographic_parity_difference(
+            y_pred=selected, sensitive_features=rows["group"], comparisons="overall"
+        )[row.group]
+        assert row.reference == alone.reference
+        assert row.estimate == pytest.approx(alone.estimate, rel=1e-12)
+        assert row.std_error == pytest.approx(alone.std_error, rel=1e-12)
 
 
 def test_one_cut_off_has_the_verdict_of_the_ratio() -> None:
