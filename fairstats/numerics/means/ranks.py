@@ -149,7 +149,9 @@ def _score_limits(
 
     `slope_at_end`: of V at 0, and less that at 1.
     """
-    area = float(area) if np.ndim(area) == 0 else np.asarray(area, dtype=np.float64)
+    area = np.asarray(area, dtype=np.float64)
+    if area.ndim == 0:
+        area = float(area)
 
     def excess(value: Numbers) -> Numbers:
         return (area - value) ** 2 - z**2 * variance_at(value)
@@ -197,7 +199,9 @@ def _find_one_end(excess: Callable[[Numbers], Numbers], inside: float, outside: 
     side = 0.0
     for _ in range(_STEPS):
         rise = excess_outside - excess_inside
-        share = -excess_inside / rise if rise > 0 else 0.0
+        share = 0.0
+        if rise > 0:
+            share = -excess_inside / rise
         middle = inside + share * (outside - inside)
         excess_middle = float(excess(middle))
         if excess_middle > 0:
