@@ -329,6 +329,18 @@ designed_tables <- function(design, parts, contrast, of_all = FALSE) {
 # of a group of a stratum next to each other, then the groups; `successes`, `cases`: cells of one
 # rate after the other, `per_rate` of each how many.
 crosscheck_designed_strata <- function(
+  ...,
+  contrast,
+  level,
+  threshold,
+  together = 1,
+  of_all = FALSE
+) {
+  found <- designed_of_arrays(..., contrast = contrast, of_all = of_all)
+  compare_strata(found$tables, contrast, level, threshold, together, design = found$design)
+}
+
+designed_of_arrays <- function(
   rows,
   totals,
   squares,
@@ -343,10 +355,7 @@ crosscheck_designed_strata <- function(
   n_successes,
   n_cases,
   contrast,
-  level,
-  threshold,
-  together = 1,
-  of_all = FALSE
+  of_all
 ) {
   as_array <- function(x) aperm(array(x, c(size, 2L, length(x) / (2L * size))), c(3L, 2L, 1L))
   design <- list(
@@ -362,6 +371,5 @@ crosscheck_designed_strata <- function(
   of_success <- split(successes, rep(seq_along(n_successes), n_successes))
   of_case <- split(cases, rep(seq_along(n_cases), n_cases))
   parts <- Map(function(success, case) list(success = success, case = case), of_success, of_case)
-  found <- designed_tables(design, unname(parts), contrast, of_all)
-  compare_strata(found$tables, contrast, level, threshold, together, design = found$design)
+  designed_tables(design, unname(parts), contrast, of_all)
 }

@@ -641,8 +641,33 @@ crosscheck_adjusted_rates <- function(k1, n1, k0, n0, level, of_all = FALSE) {
     reach <- function(gap) sqrt(sum((share * gap)^2))
     value + c(-reach(k / n - ends[1L, ]), reach(ends[2L, ] - k / n))
   }
-  one <- of_one(k1, n1)
-  zero <- of_one(k0, n0)
+  own_values(of_one(k1, n1), of_one(k0, n0))
+}
+
+# The same of weighted or clustered rows, from what crosscheck_designed_strata() takes: Wilson's limits
+# of effective counts, with Student's t.
+crosscheck_designed_rates <- function(..., contrast, level, of_all = FALSE) {
+  found <- designed_of_arrays(..., contrast = contrast, of_all = of_all)
+  t <- found$tables[[1L]]
+  df <- found$design$df
+  share <- t$w / sum(t$w)
+  critical <- stats::qt((1 + level) / 2, df)
+  of_one <- function(rate, cases) {
+    ends <- vapply(seq_along(rate), function(h) wilson_of(rate[h], cases[h], critical), c(0, 0))
+    reach <- function(gap) sqrt(sum((share * gap)^2))
+    sum(share * rate) + c(-reach(rate - ends[1L, ]), reach(ends[2L, ] - rate))
+  }
+  group <- t$k1 / t$n1
+  reference <- t$k0 / t$n0
+  cases <- t$n0
+  if (of_all) {
+    reference <- t$f * group + (1 - t$f) * reference
+    cases <- 1 / (t$f^2 / t$n1 + (1 - t$f)^2 / t$n0)
+  }
+  own_values(of_one(group, t$n1), of_one(reference, cases))
+}
+
+own_values <- function(one, zero) {
   list(
     value_low = one[1L],
     value_high = one[2L],

@@ -282,6 +282,8 @@ score_homogeneity <- function(t, contrast) {
 # Breslow-Day test of one odds ratio in all informative strata, with Tarone's adjustment; expected
 # counts by uniroot.
 tarone_test <- function(t) {
+  # that odds beside everybody are alike is that those beside all others are
+  t$f <- NULL
   kept <- informative(t)
   k1 <- t$k1[kept]
   n1 <- t$n1[kept]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from fairstats.methods.rates.numbers.stratified_curves import (
     StratifiedCurveRatioResult,
 )
 from fairstats.methods.rates.setup import POOLED
-from fairstats.methods.rates.strata.result import tables_of
+from fairstats.methods.rates.strata.result import sums_of_units, tables_of
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
 from fairstats.report.crosscheck.numbers import (
     PLACES_OF_POOLED,
@@ -32,6 +33,7 @@ from fairstats.report.crosscheck.rates import adjusted, compare_row_of_rates, me
 _TWIN = "crosscheck_curves"
 _TWIN_OF_RATES = "crosscheck_rate_curve"
 _TWIN_OF_OWN = "crosscheck_adjusted_rates"
+_TWIN_OF_DESIGNS = "crosscheck_designed_rates"
 _TWIN_OF_EQUALITY = "crosscheck_equal_curves"
 EQUALITY = (
     Line("statistic of equal curves", "test.statistic", "statistic"),
@@ -172,17 +174,27 @@ def stratified_curves(
         yield from compare_stratified(
             of_cutoff, renamed, bench.place_of(comparison), together, bench
         )
-        (table,) = tables_of(of_cutoff, renamed)
-        columns = [np.asarray(column, dtype=np.float64) for column in table]
-        if columns[0].size and part.design is None:
-            answer = bench.call(
-                _TWIN_OF_OWN,
-                *columns,
-                result.settings.confidence_level,
-                of_all=result.settings.comparisons == "overall",
-            )
-            lines = (VALUES[2], VALUES[3], VALUES[4], VALUES[5])
-            yield from bench.place_of(comparison).compare_all(
-                lines, comparison, answer, _TWIN_OF_OWN
-            )
+        yield from _compare_own_rates(comparison, of_cutoff, renamed, bench)
     yield from adjusted(result, bench)
+
+
+def _compare_own_rates(comparison: Any, result: Any, renamed: Any, bench: Bench) -> Iterator[Check]:
+    """Intervals of both adjusted rates, by effective counts of weighted or clustered rows."""
+    if math.isnan(comparison.value_interval.low):
+        return
+    settings = result.settings
+    options = {
+        "level": settings.confidence_level,
+        "of_all": settings.comparisons == "overall",
+    }
+    sums = sums_of_units(result, renamed)
+    if sums is None:
+        twin = _TWIN_OF_OWN
+        (table,) = tables_of(result, renamed)
+        columns = [np.asarray(column, dtype=np.float64) for column in table]
+        answer = bench.call(twin, *columns, **options)
+    else:
+        twin = _TWIN_OF_DESIGNS
+        answer = bench.call(twin, *sums, contrast=result.scale, **options)
+    lines = (VALUES[2], VALUES[3], VALUES[4], VALUES[5])
+    yield from bench.place_of(comparison).compare_all(lines, comparison, answer, twin)

@@ -586,19 +586,19 @@ def _ask_of_strata(
 ) -> tuple[str, Any]:
     """The twin, and its answer on one comparison from the cells of the strata."""
     settings = result.settings
-    of_pair = (
-        result.scale,
-        settings.confidence_level,
-        settings.limit,
-        together,
-        settings.comparisons == "overall",
-    )
+    of_pair = {
+        "contrast": result.scale,
+        "level": settings.confidence_level,
+        "threshold": settings.limit,
+        "together": together,
+        "of_all": settings.comparisons == "overall",
+    }
     sums = sums_of_units(result, comparison)
     if sums is None:
         parts = tables_of(result, comparison)
         columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
-        return _STRATIFIED, bench.call(_STRATIFIED, *columns, len(parts), *of_pair)
-    return _DESIGNED, bench.call(_DESIGNED, *sums, *of_pair)
+        return _STRATIFIED, bench.call(_STRATIFIED, *columns, len(parts), **of_pair)
+    return _DESIGNED, bench.call(_DESIGNED, *sums, **of_pair)
 
 
 def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:

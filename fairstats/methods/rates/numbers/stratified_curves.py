@@ -50,9 +50,11 @@ from fairstats.methods.rates.strata.result import (
     disagreement,
     rates_of,
 )
-from fairstats.numerics.means.strata import limits_of_sum, mantel_haenszel_weights
+from fairstats.numerics.means.strata import limits_of_sum
 
 _Curve = TypeVar("_Curve", bound=CurveResult)
+#: Of adjusted rates by themselves.
+OWN_METHOD = "Wilson (MOVER)"
 
 
 @serialisable(kw_only=True)
@@ -258,31 +260,32 @@ def _own_intervals(
 ) -> tuple[Interval, Interval]:
     """Of both adjusted rates, by MOVER of Wilson's limits in the strata that both share.
 
-    None of rows with weights or in clusters, whose strata are not independent.
+    Of rows with weights or in clusters those of effective counts, of which the adjusted rate has the
+    variance that is linearised over all strata, with Student's t; none where the comparison has none.
     """
-    level = settings.confidence_level
-    if table.design is not None:
-        nothing = Interval(math.nan, math.nan, level, "Wilson (MOVER)")
-        return nothing, nothing
     contrast = cast("Literal['ratio', 'difference']", within.contrast)
     rates = rates_of(within.metric, table)
-    kind = settings.comparisons
-    pair = pair_tables(table, rates, contrast, within.group, within.reference, kind)
+    pair = pair_tables(table, rates, contrast, within.group, within.reference, settings.comparisons)
     cells = pair.tables[0]
     used = cells.shared
+    level = settings.confidence_level
+    nothing = Interval(math.nan, math.nan, level, OWN_METHOD)
+    if not used.any() or pair.lacking(within.group, within.reference):
+        return nothing, nothing
+    z = normal_quantile((1 + level) / 2, pair.degrees)
+    shares = cells.weight[used] / cells.weight[used].sum()
+    cases_of_reference = cells.n0[used]
+    if cells.share is not None:
+        # of everybody: of both by their shares in all cases
+        share = cells.share[used]
+        cases_of_reference = 1 / (share**2 / cells.n1[used] + (1 - share) ** 2 / cells.n0[used])
     intervals = []
-    sides = [(cells.k1, cells.n1), (cells.k0, cells.n0)]
-    shares = mantel_haenszel_weights(cells.n1[used], cells.n0[used])
-    if kind == "overall":
-        sides[1] = (cells.k1 + cells.k0, cells.n1 + cells.n0)
-        shares = cells.n1[used] / max(cells.n1[used].sum(), 1)
-    for successes, cases in sides:
-        ends = (math.nan, math.nan)
-        if used.any():
-            shown = successes[used] / cases[used]
-            z = normal_quantile((1 + level) / 2)
-            ends = limits_of_sum(shown, wilson_limits(shown, cases[used], z), shares)
-        intervals.append(Interval(*ends, level, "Wilson (MOVER)"))
+    for shown, cases in (
+        (cells.rate1[used], cells.n1[used]),
+        (cells.rate_of_reference[used], cases_of_reference),
+    ):
+        ends = limits_of_sum(shown, wilson_limits(shown, cases, z), shares)
+        intervals.append(Interval(*ends, level, OWN_METHOD))
     return intervals[0], intervals[1]
 
 

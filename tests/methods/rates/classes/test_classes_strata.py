@@ -149,5 +149,7 @@ def test_r_has_the_same_numbers(design: str) -> None:
                 "crosscheck_strata", *(c.tolist() for c in columns), 1, "ratio", 0.95, 0.8
             )
         else:
-            answer = call("crosscheck_designed_strata", *sums, "ratio", 0.95, 0.8)
+            answer = call(
+                "crosscheck_designed_strata", *sums, contrast="ratio", level=0.95, threshold=0.8
+            )
         assert answer["estimate"] == pytest.approx(comparison.estimate, rel=1e-9)
