@@ -25,7 +25,7 @@
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
-#'   its own among them, of `fs_scores` but for the parts of the Brier score.
+#'   its own among them, but for slopes and intercepts.
 #' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
@@ -158,7 +158,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments[intersect(names(arguments), names_of_columns)],
     arguments$missing
   )
-  has_overall <- metric %in% c("auc", MEANS_OF_SCORES, "net_benefit", RATES_ALONG)
+  has_overall <- !metric %in% c("calibration_slope", "calibration_intercept")
   kind <- choice_of(
     arguments$comparisons,
     "comparisons",
@@ -203,8 +203,8 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments$strata,
     if (metric == "isotonic_calibration") {
       metric
-    } else if (metric == "auc" && kind == "overall") {
-      "auc beside everybody"
+    } else if (metric %in% c("auc", BRIER_PARTS) && kind == "overall") {
+      paste(metric, "beside everybody")
     }
   )
   scene$stratum <- stratum
@@ -334,16 +334,16 @@ risk_table <- function(metric, arguments, cutoffs) {
       length(groups),
       input$weight,
       input$cluster,
-      rest = kind == "rest"
+      rest = kind %in% POOLED
     )
     test <- if (is_designed(rows)) equal_weighted_curves else equal_curves
     tests <- with_seed(
       arguments$seed,
       lapply(seq_len(nrow(scene$pairs)), function(k) {
         pair <- scene$pairs[k, ]
-        second <- if (kind == "rest") length(groups) + pair[1L] else pair[2L]
+        second <- if (kind %in% POOLED) length(groups) + pair[1L] else pair[2L]
         found <- test(rows[[pair[1L]]], rows[[second]], arguments$n_resamples)
-        reference <- if (kind == "rest") "the rest" else groups[pair[2L]]
+        reference <- switch(kind, rest = "the rest", overall = "all", groups[pair[2L]])
         data.frame(group = groups[pair[1L]], reference = reference, found)
       })
     )
@@ -499,12 +499,19 @@ band_values <- function(risks, bands, score, n_pairs, count) {
   )
   own <- function(g, critical) bands[[g]](score, stats::pnorm(-critical))
   against <- function(g, reference, ratio) {
+    beside_all <- reference == -2L
     if (reference == -1L) {
       reference <- count + g
     }
-    contrast <- mover_of_two(value[c(g, reference)], function(k, critical) {
+    # behind the groups stands everybody, whose own rows are among those of each
+    if (beside_all) {
+      reference <- length(risks)
+    }
+    limits_of <- function(k, critical) {
       bands[[c(g, reference)[k]]](score, stats::pnorm(-critical) / n_pairs)
-    })
+    }
+    compare <- if (beside_all) limits_apart else mover_of_two
+    contrast <- compare(value[c(g, reference)], limits_of)
     list(
       value = value[reference],
       n = rows_in(risks[[reference]]),
@@ -627,13 +634,24 @@ brier_part <- function(estimate, inner, error, df = Inf) {
 # the one's limit less the other's.
 part_values <- function(rows, metric, count = length(rows)) {
   designed <- is_designed(rows)
-  parts <- lapply(rows, function(r) {
+  part_of <- function(r) {
     if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)
-  })
+  }
+  all_rows <- attr(rows, "all")
+  parts <- lapply(rows, part_of)
   value <- unname(vapply(parts, `[[`, 0, "value"))
   small <- vapply(rows, fewest_of_label, 0) < FEWEST_OF_LABEL
   own <- function(g, critical) if (small[g]) c(NaN, NaN) else parts[[g]]$own(critical)
   against <- function(g, reference, ratio) {
+    if (reference == -2L) {
+      everybody <- part_of(all_rows)
+      return(list(
+        value = everybody$value,
+        n = nrow(all_rows),
+        own = everybody$own,
+        contrast = if (!small[g]) part_beside_all(parts[[g]], everybody, all_rows, g, metric)
+      ))
+    }
     if (reference == -1L) {
       reference <- count + g
     }
@@ -669,6 +687,53 @@ part_values <- function(rows, metric, count = length(rows)) {
     own = own,
     method = "isotonic, left-out rows (MOVER)"
   )
+}
+
+# A group beside everybody. The gains of a row by the curve of its group and of everybody, each less
+# the mean of the row's group, make the errors of the group's rows and of all others apart.
+part_beside_all <- function(own, everybody, rows, g, metric) {
+  if (metric == "uncertainty") {
+    both <- list(own, everybody)
+    values <- c(own$value, everybody$value)
+    return(limits_apart(values, function(k, critical) both[[k]]$own(critical)))
+  }
+  w <- weights_of(rows)
+  gain <- function(here) {
+    at <- sort(unique(rows$score[here]))
+    place <- match(rows$score, at)
+    weight <- sums_at(w[here], place[here], length(at))
+    fit <- pooled_fit(sums_at((w * rows$y)[here], place[here], length(at)) / weight, weight)[place]
+    forecast <- if (metric == "miscalibration") {
+      rows$score
+    } else {
+      sum((w * rows$y)[here]) / sum(w[here])
+    }
+    ifelse(here, (rows$y - forecast)^2 - (rows$y - fit)^2, 0)
+  }
+  centred <- function(x) {
+    x - stats::ave(w * x, rows$place, FUN = sum) / stats::ave(w, rows$place, FUN = sum)
+  }
+  inside <- rows$place == g
+  moved <- w * -centred(gain(w > 0)) / sum(w)
+  moved[inside] <- (moved + w * centred(gain(inside & w > 0)) / sum(w[inside]))[inside]
+  spread <- function(h) {
+    here <- rows$place == h
+    units <- if (is.null(rows$unit)) seq_len(nrow(rows)) else rows$unit
+    of_units <- tapply(moved[here], units[here], sum)
+    sum(of_units^2) * length(of_units) / max(length(of_units) - 1, 1)
+  }
+  others <- setdiff(unique(rows$place), g)
+  both <- list(
+    brier_part(own$value, own$inner, sqrt(spread(g)), own$df),
+    brier_part(everybody$value, everybody$inner, sqrt(sum(vapply(others, spread, 0))), everybody$df)
+  )
+  found <- mover_of_two(
+    vapply(both, `[[`, 0, "centre"),
+    function(k, critical) both[[k]]$own(critical),
+    floor = TRUE
+  )
+  found$estimate <- own$value - everybody$value
+  found
 }
 
 plain_part <- function(r, metric) {
@@ -785,6 +850,9 @@ curve_rows <- function(
   if (isotonic) {
     rows <- rows_of_groups(y, score, place, count, weight, cluster, any(pairs[, 2L] == -1))
     designed <- is_designed(rows)
+    if (any(pairs[, 2L] == -2)) {
+      rows <- c(rows, list(attr(rows, "all")))
+    }
     risks <- unname(lapply(rows, if (designed) weighted_risks else counted_risks))
     bands <- lapply(risks, if (designed) weighted_band else honest_band, length(cutoffs))
   }
@@ -1087,11 +1155,11 @@ crosscheck_equal_curves <- function(
     count,
     weight,
     unit,
-    any(second == -1)
+    any(second < 0)
   )
   test <- if (is_designed(rows)) equal_weighted_curves else equal_curves
   as_columns(lapply(seq_along(first), function(k) {
-    other <- if (second[k] == -1) count + first[k] else second[k]
+    other <- if (second[k] < 0) count + first[k] else second[k]
     test(rows[[first[k]]], rows[[other]], resamples)
   }))
 }

@@ -119,7 +119,7 @@ class WeightedRisks:
 
     def curve(self) -> Floats:
         """p̂ at every score."""
-        return _fit(self.positives_at_scores(), self.weight_at_scores())
+        return fit_of_sums(self.positives_at_scores(), self.weight_at_scores())
 
     def value_at(self, score: float) -> float:
         """p̂ at a score, straight between the scores of rows and level beyond; NaN without rows."""
@@ -205,7 +205,7 @@ def kish_number(weights: Floats) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
-def _fit(positives: Floats, weight: Floats) -> Floats:
+def fit_of_sums(positives: Floats, weight: Floats) -> Floats:
     """Isotonic regression of shares; nothing without rows."""
     if not weight.size:
         return np.zeros(0)
@@ -358,7 +358,7 @@ class _WeightedScan:
 
     def fit(self, labels: Floats) -> Floats:
         """The curve of both groups together."""
-        return _fit(
+        return fit_of_sums(
             self._at_scores(self.weights * labels).sum(axis=0),
             self._at_scores(self.weights).sum(axis=0),
         )
@@ -417,7 +417,7 @@ class _WeightedScan:
         """
         weight = self._at_scores(self.weights)
         positives = self._at_scores(self.weights * labels)
-        fitted = _fit(positives.sum(axis=0), weight.sum(axis=0))
+        fitted = fit_of_sums(positives.sum(axis=0), weight.sum(axis=0))
         if drawn:
             spread = self._at_scores(self.weights**2) * fitted * (1 - fitted)
         else:
@@ -497,7 +497,7 @@ def _optimism(risks: WeightedRisks) -> float:
     """
     weight = risks.weight_at_scores()
     positives = risks.positives_at_scores()
-    fitted = _fit(positives, weight)
+    fitted = fit_of_sums(positives, weight)
     total = 0.0
     counted = 0.0
     for rows, number in _kinds_of_units(risks):

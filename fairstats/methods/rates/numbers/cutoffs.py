@@ -91,6 +91,20 @@ class CutRows:
         """The same row by row, without the counts."""
         return replace(self, counts=None)
 
+    def as_one_group(self) -> CutRows:
+        """All rows as one group."""
+        if self.counts is not None:
+            counts = replace(
+                self.counts,
+                groups=("all",),
+                counts=self.counts.counts.sum(axis=0, keepdims=True),
+            )
+            return replace(self, counts=counts, outcomes=None)
+        outcomes = self.required_outcomes()
+        codes = np.zeros_like(outcomes.groups.codes)
+        everybody = replace(outcomes.groups, codes=codes, labels=("all",))
+        return replace(self, outcomes=replace(outcomes, groups=everybody))
+
     def required_outcomes(self) -> Outcomes:
         """The rows, where they are there."""
         if self.outcomes is None:

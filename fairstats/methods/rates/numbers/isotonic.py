@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import (
     Floats,
@@ -25,7 +26,7 @@ from fairstats.methods.rates.numbers.areas import (
     names_and_counts,
     names_and_masks,
 )
-from fairstats.methods.rates.numbers.compare import REST, pairs_of, sides_of_rest
+from fairstats.methods.rates.numbers.compare import OVERALL, REST, Side, pairs_of, sides_of_rest
 from fairstats.methods.rates.numbers.contrasts import (
     CentredContrast,
     LimitContrast,
@@ -39,8 +40,14 @@ from fairstats.methods.rates.numbers.curves import (
     compare_along,
     z_of_level,
 )
-from fairstats.methods.rates.numbers.cutoffs import REST_OF_ROWS, CutRows, choose_cutoffs
+from fairstats.methods.rates.numbers.cutoffs import (
+    OVERALL_ROWS,
+    REST_OF_ROWS,
+    CutRows,
+    choose_cutoffs,
+)
 from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.isotonic import (
     BrierPart,
     CountedRisks,
@@ -255,11 +262,12 @@ class BandValues:
         """The difference by MOVER of the bands, each at the error of one of all pairs."""
         return MoverContrast(
             (self.value(group), self.value(reference)),
-            lambda z: self._shared_limits(group, z),
-            lambda z: self._shared_limits(reference, z),
+            lambda z: self.shared_limits(group, z),
+            lambda z: self.shared_limits(reference, z),
         )
 
-    def _shared_limits(self, position: int, z: float) -> tuple[float, float]:
+    def shared_limits(self, position: int, z: float) -> tuple[float, float]:
+        """The band at the error of one of all pairs."""
         return self.bands[position].limits(self.score, normal_cdf(-z) / self.n_pairs)
 
 
@@ -278,9 +286,15 @@ def compare_isotonic(
     moments = _moments_of_scores(rows)
     n_groups = len(moments.groups)
     names = moments.groups
-    if beside_rest:
+    if settings.comparisons in POOLED:
         names = (*names, *([REST] * n_groups))
-    risks = risks_of(rows, beside_rest=beside_rest)
+    # a group has everybody's curve where it has that of all others
+    by_rest = settings.comparisons in POOLED
+    risks = risks_of(rows, beside_rest=by_rest)
+    of_all = None
+    if settings.comparisons == OVERALL_ROWS:
+        (everybody,) = risks_of(rows.as_one_group())
+        of_all = (everybody, _band_of(everybody, chosen))
     bands = tuple(_band_of(of_group, chosen) for of_group in risks)
     n_pairs = len(pairs_of(settings.comparisons, n_groups, 0))
     points = []
@@ -293,9 +307,11 @@ def compare_isotonic(
             n_pairs=n_pairs,
         )
         pooled = None
+        z = z_of_level(settings.confidence_level)
         if beside_rest:
-            z = z_of_level(settings.confidence_level)
             pooled = sides_of_rest(values, moments.group_sizes, z, ratio=False)
+        elif of_all is not None:
+            pooled = _sides_of_all(values, of_all, moments.group_sizes, z)
         points.append(CurvePoint(score, values, moments, pooled))
     result = compare_along(
         points,
@@ -309,7 +325,7 @@ def compare_isotonic(
     equality = []
     for group, of_reference in result.pairs():
         place = moments.groups.index(group)
-        second = n_groups + place if beside_rest else moments.groups.index(of_reference)
+        second = n_groups + place if by_rest else moments.groups.index(of_reference)
         test = _test_equality(risks[place], risks[second], n_resamples, generator)
         equality.append(
             CurveEquality(
@@ -329,6 +345,42 @@ def compare_isotonic(
         )
     settings = replace(result.settings, seed=seed, n_resamples=n_resamples)
     return replace(result, equality=tuple(equality), settings=settings)
+
+
+def _sides_of_all(
+    values: BandValues,
+    of_all: tuple[CountedRisks | WeightedRisks, HonestBand | WeightedBand],
+    group_sizes: NDArray[np.int64],
+    z: float,
+) -> dict[int, Side]:
+    """Everybody's curve at a score as what each group is compared with.
+
+    Its own rows are among them: by the one's limit less the other's, which holds whatever both share.
+    """
+    risks, band = of_all
+    value = _value_of(risks, values.score)
+
+    def limits_of_all(z: float) -> tuple[float, float]:
+        return band.limits(values.score, normal_cdf(-z) / values.n_pairs)
+
+    sides = {}
+    for group in range(group_sizes.size):
+        contrast = None
+        if not values.why_not(group, ratio=False):
+            contrast = LimitContrast(
+                (values.value(group), value),
+                partial(values.shared_limits, group),
+                limits_of_all,
+            )
+        sides[group] = Side(
+            name=OVERALL,
+            n=int(group_sizes.sum()),
+            value=value,
+            interval=band.limits(values.score, normal_cdf(-z)),
+            positions=(group,),
+            contrast=contrast,
+        )
+    return sides
 
 
 def _moments_of_scores(rows: CutRows) -> MomentCounts:

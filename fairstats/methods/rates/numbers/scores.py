@@ -63,6 +63,7 @@ from fairstats.methods.rates.numbers.options import (
     make_number_settings,
     name_of_strata,
 )
+from fairstats.methods.rates.numbers.parts_of_all import sides_of_all_parts
 from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.strata_limits import CellValues
@@ -192,8 +193,8 @@ def scores(
         Group less reference, or group by reference (not of what can be 0 or negative: calibration
         in the large, parts of the Brier score, net benefit).
     reference, comparisons, margin, threshold, alternative, confidence_level, simultaneous, adjust
-        As in `means`; all other rows ("rest") for every metric, everybody ("overall") for all but
-        the parts of the Brier score. Margin and threshold of rates as in `group_metric`.
+        As in `means`; all other rows ("rest") and everybody ("overall") for every metric.
+        Margin and threshold of rates as in `group_metric`.
     strata : array-like, shape (n,), optional
         Confounder, as in `means`; parts of the Brier score are sums over the strata, too. AUCs are
         adjusted as ΣωA over the strata with the weights of Mantel and Haenszel of their positives, ω ∝ p₁p₀/(p₁ +
@@ -258,7 +259,9 @@ def scores(
     unit, with Student's t, and Wilson's limits are of the effective rows: one-sided errors at a
     nominal .05 up to .05, CV of the weights .5 and 1, weights that go with the label, clusters of 5.
     Within strata (with ten rows of each label of both) estimates, optimism and variances are summed:
-    conservative.
+    conservative. Beside everybody miscalibration and discrimination have the variance that the group's
+    rows and all others add to the difference, and uncertainty, as curves, the one's limit less the
+    other's.
 
     Net benefit is a mean of a number per row, and rates at a cut-off are those of predictions:
     each is compared by the rule of `means` and of `group_metric` (score, or exact where few cases
@@ -334,7 +337,7 @@ def calibration(
     metric: Literal["slope", "intercept", "isotonic"] = "slope",
     at: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     margin: float = 0.0,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
@@ -370,7 +373,7 @@ def calibration(
     at : array-like of float, optional
         Scores at which curves are compared; default up to 19 quantiles of all scores.
     reference, comparisons, margin, alternative, confidence_level, simultaneous, adjust
-        As in `means`, without everybody ("overall"). Limits and p-values of curves hold at all
+        As in `means`, everybody ("overall") for curves alone. Limits and p-values of curves hold at all
         scores and for all comparisons at once, whatever `simultaneous` and `adjust` say.
     strata : array-like, shape (n,), optional
         Confounder of slopes and intercepts, as in `means`: a coefficient is Σωβ over the strata.
@@ -555,7 +558,7 @@ def _without_strata(metric: str, comparisons: Any) -> str:
     """What has no comparison within strata, in words; empty for what has one."""
     if metric == ISOTONIC:
         return "curves, which strata do not have at the same scores"
-    if metric == AREA and comparisons == OVERALL_ROWS:
+    if metric in (AREA, *BRIER_PARTS) and comparisons == OVERALL_ROWS:
         return f"{metric} beside everybody"
     return ""
 
@@ -649,7 +652,8 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if in_strata.cells is None:
         return _Sums(moments)
     within = in_strata.moments(metric)
-    if metric in _MEANS or (metric == AREA and settings.comparisons == OVERALL_ROWS):
+    is_overall = settings.comparisons == OVERALL_ROWS
+    if metric in _MEANS or (metric in (AREA, *BRIER_PARTS) and is_overall):
         return _Sums(moments, within=within if metric in _MEANS else None)
     sides = in_strata
     if settings.comparisons in POOLED:
@@ -714,6 +718,8 @@ def _compare_one_number(
     pooled = None
     if beside_rest:
         pooled = sides_of_rest(values, sizes, z, ratio=ratio)
+    elif settings.comparisons == OVERALL_ROWS and metric in BRIER_PARTS:
+        pooled = sides_of_all_parts(rows, values, metric, sizes, z)
     elif settings.comparisons == OVERALL_ROWS:
         pooled = sides_of_all(rows, values, sizes, z, ratio=ratio)
     return compare_scores_by(
@@ -732,7 +738,7 @@ def _compare_one_number(
 
 def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
     """Raise for comparisons that a metric does not have."""
-    if metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT, AREA):
+    if metric not in CALIBRATIONS:
         allowed: tuple[str, ...] = (*_OF_PAIRS, *POOLED)
     else:
         allowed = (*_OF_PAIRS, REST_OF_ROWS)
@@ -740,7 +746,7 @@ def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
         "comparisons",
         options["comparisons"],
         allowed,
-        cure=f"'overall': for {', '.join((AREA, *_MEANS, NET_BENEFIT, *CURVE_RATES))}",
+        cure="'overall': for every metric of fs.scores, and isotonic curves",
     )
     is_pooled = options["comparisons"] in POOLED
     simultaneous = options["simultaneous"]

@@ -16,7 +16,10 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
+from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import decode
+from fairstats.methods.rates.numbers.cutoffs import CutRows
+from fairstats.methods.rates.numbers.parts_of_all import Gains
 from fairstats.numerics.means.isotonic import (
     CountedRisks,
     HonestBand,
@@ -284,3 +287,92 @@ def test_functions_of_r_answer_alike() -> None:
     curve = call("fs_calibration", **listed, metric="isotonic", at=AT, n_resamples=99)
     ours = fs.calibration(**data, metric="isotonic", at=AT, n_resamples=99, rng=1)
     assert curve["ci_low"] == pytest.approx([row.confidence_interval.low for row in ours])
+
+
+@pytest.mark.parametrize("design", [(), ("sample_weight",), ("cluster",)])
+@pytest.mark.parametrize("metric", ["miscalibration", "discrimination"])
+def test_a_part_beside_everybody_has_the_error_of_the_jackknife(
+    metric: str, design: tuple[str, ...]
+) -> None:
+    """Each unit left out, its group's weight kept; curves are no smooth functions: within a fifth."""
+    table = rows(n=(140, 90), seed=9)
+    group = table["sensitive_features"]
+    weight = table["sample_weight"] if "sample_weight" in design else np.ones(group.size)
+    unit = np.arange(group.size)
+    if "cluster" in design:
+        unit = np.unique(table["cluster"], return_inverse=True)[1]
+    label = table["y_true"].astype(float)
+
+    def part(own: Any) -> float:
+        risks = WeightedRisks.of(table["score"], label, own, None)
+        forecast = risks.scores
+        if metric == "discrimination":
+            forecast = np.full(risks.scores.size, risks.share())
+        gain = (risks.labels - forecast[risks.place]) ** 2
+        gain -= (risks.labels - risks.curve()[risks.place]) ** 2
+        return float(np.average(gain, weights=risks.weights))
+
+    def difference(own: Any) -> float:
+        return part(own * (group == "b")) - part(own)
+
+    variance = 0.0
+    for name in ("a", "b"):
+        values = []
+        for left_out in np.unique(unit[group == name]):
+            kept = weight * (unit != left_out)
+            inside = group == name
+            kept[inside] *= weight[inside].sum() / kept[inside].sum()
+            values.append(difference(kept))
+        variance += (len(values) - 1) * np.var(values)
+    outcomes = Outcomes.from_arrays(
+        table["y_true"],
+        None,
+        score=table["score"],
+        sensitive_features=group,
+        sample_weight=weight if "sample_weight" in design else None,
+        cluster=table["cluster"] if "cluster" in design else None,
+    )
+    found = Gains(CutRows(outcomes=outcomes), metric).variances(1)
+    assert np.sqrt(sum(found)) == pytest.approx(np.sqrt(variance), rel=0.2)
+
+
+@pytest.mark.parametrize("metric", [*PARTS, "isotonic"])
+def test_everybody_is_all_rows(metric: str) -> None:
+    table = columns("sample_weight")
+    options: dict[str, Any] = {"metric": metric}
+    function: Any = fs.scores
+    if metric == "isotonic":
+        function = fs.calibration
+        options |= {"at": AT, "n_resamples": 99, "rng": 1}
+    beside = function(**table, **options, comparisons="overall")
+    twice = {name: np.tile(column, 2) for name, column in table.items()}
+    twice["sensitive_features"] = np.repeat(["x", "y"], 350)
+    whole = function(**twice, **options)
+    for row, other in zip(beside, whole, strict=False):
+        assert row.reference == "all"
+        assert row.n_reference == 350
+        assert row.estimate == pytest.approx(row.rate - row.rate_reference)
+        if metric != "isotonic":
+            assert row.rate_reference == pytest.approx(other.rate_reference)
+    if metric == "isotonic":
+        rest = function(**table, **options, comparisons="rest")
+        assert [test.test.pvalue for test in beside.equality] == [
+            test.test.pvalue for test in rest.equality
+        ]
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("design", [(), ("sample_weight", "cluster")])
+@pytest.mark.parametrize("metric", [*PARTS, "isotonic"])
+def test_everybody_is_recomputed_in_r(metric: str, design: tuple[str, ...]) -> None:
+    data = columns(*design, n=(180, 110, 70))
+    result: Any
+    if metric == "isotonic":
+        result = fs.calibration(
+            **data, metric="isotonic", comparisons="overall", at=AT, n_resamples=99, rng=1
+        )
+    else:
+        result = fs.scores(**data, metric=metric, comparisons="overall")  # type: ignore[arg-type]
+    table = fs.crosscheck(result, data=data).to_frame()
+    assert set(table["verdict"]) <= {"agrees", "within Monte Carlo error"}
+    assert len(table) >= 40

@@ -1,0 +1,137 @@
+"""Parts of the Brier score and isotonic curves of each group beside those of everybody.
+
+Everybody's part has the rows of the group among its own. Curves that fit best move a mean squared
+error in the second order only, so that with g and G the gains of a row by the group's curve and by
+everybody's, W_g and W the weights, the difference of both parts has the error
+
+    Σ w·(g − ḡ)/W_g − Σ w·(G − Ḡ_g)/W      of the group's rows,      −Σ w·(G − Ḡ_h)/W      of all others,
+
+the shares of the groups fixed. Either sum is a variance of its own, with which the limits of both
+parts are made as they are without everybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import Floats
+from fairstats.methods.rates.numbers.areas import scored_rows
+from fairstats.methods.rates.numbers.compare import OVERALL, Side
+from fairstats.methods.rates.numbers.contrasts import (
+    CentredContrast,
+    LimitContrast,
+    NumberContrast,
+)
+from fairstats.methods.rates.numbers.cutoffs import CutRows
+from fairstats.methods.rates.numbers.isotonic import PartValues, part_values
+from fairstats.numerics.means.placements import ScoredRows
+from fairstats.numerics.means.weighted_risks import fit_of_sums
+
+
+def sides_of_all_parts(
+    rows: CutRows, values: PartValues, metric: str, group_sizes: NDArray[np.int64], z: float
+) -> dict[int, Side]:
+    """Everybody as what each group is compared with; `z`: of the interval of everybody's part."""
+    of_all = part_values(rows.as_one_group(), metric)
+    interval = of_all.interval(0, z)
+    gains = None
+    if metric != "uncertainty":
+        gains = Gains(rows, metric)
+    sides = {}
+    for group, note in enumerate(values.notes):
+        contrast: NumberContrast | None = None
+        if not note:
+            contrast = _contrast(values, of_all, group, gains)
+        sides[group] = Side(
+            name=OVERALL,
+            n=int(group_sizes.sum()),
+            value=of_all.value(0),
+            interval=interval,
+            positions=(group,),
+            contrast=contrast,
+        )
+    return sides
+
+
+def _contrast(
+    values: PartValues, of_all: PartValues, group: int, gains: Gains | None
+) -> NumberContrast:
+    """A group beside everybody; of uncertainty by the one's limits less the other's."""
+    both = (values.value(group), of_all.value(0))
+    own = values.parts[group]
+    whole = of_all.parts[0]
+    if gains is None or own is None or whole is None:
+        return LimitContrast(
+            both, lambda z: values.interval(group, z), lambda z: of_all.interval(0, z)
+        )
+    variances = gains.variances(group)
+    own = replace(own, variance=variances[0])
+    whole = replace(whole, variance=variances[1])
+    return CentredContrast((own.centre, whole.centre), own.limits, whole.limits, biased=both)
+
+
+class Gains:
+    """What calibration gains in every row, by its group's curve and by everybody's."""
+
+    def __init__(self, rows: CutRows, metric: str) -> None:
+        self.scored: ScoredRows = scored_rows(rows)
+        self.scores = rows.scores_with_rows()[0]
+        self.metric = metric
+        everybody = np.ones(self.scored.place.size, dtype=bool)
+        self.of_all = self._of(everybody)
+
+    def variances(self, group: int) -> tuple[float, float]:
+        """Of the sums of the group's rows, and of all others."""
+        scored = self.scored
+        inside = scored.stratum == group
+        total = float(scored.weight.sum())
+        shift = -self._centred(self.of_all) / total
+        own = self._centred(self._of(inside)) / float(scored.weight[inside].sum())
+        shift = np.where(inside, own + shift, shift)
+        found = np.zeros(2)
+        for stratum in np.unique(scored.stratum):
+            chosen = scored.stratum == stratum
+            found[int(stratum != group)] += self._variance(shift, chosen)
+        return float(found[0]), float(found[1])
+
+    def _of(self, chosen: NDArray[np.bool_]) -> Floats:
+        """(y − forecast)² − (y − p̂)² by the curve of some rows, 0 in others."""
+        scored = self.scored
+        weight = np.where(chosen, scored.weight, 0.0)
+        size = self.scores.size
+        sums = np.bincount(scored.place, weight, size).astype(np.float64)
+        positives = np.bincount(scored.place, weight * scored.positive, size).astype(np.float64)
+        present = sums > 0
+        fitted = np.zeros(self.scores.size)
+        fitted[present] = fit_of_sums(positives[present], sums[present])
+        forecast = self.scores
+        if self.metric == "discrimination":
+            forecast = np.full(self.scores.size, positives.sum() / sums.sum())
+        label = scored.positive.astype(np.float64)
+        gain = (label - forecast[scored.place]) ** 2 - (label - fitted[scored.place]) ** 2
+        return np.where(chosen, gain, 0.0)
+
+    def _centred(self, gains: Floats) -> Floats:
+        """Less the mean of the row's own group."""
+        scored = self.scored
+        size = int(scored.stratum.max()) + 1
+        sums = np.bincount(scored.stratum, scored.weight * gains, size)
+        weights = np.bincount(scored.stratum, scored.weight, size)
+        mean = sums / np.where(weights > 0, weights, 1.0)
+        return np.asarray(gains - mean[scored.stratum])
+
+    def _variance(self, shift: Floats, chosen: NDArray[np.bool_]) -> float:
+        """Of the sum of w·shift over the rows, or clusters, of one group."""
+        scored = self.scored
+        if scored.unit is None:
+            squares = float(scored.squares[chosen] @ shift[chosen] ** 2)
+            number = int(scored.number[chosen].sum())
+        else:
+            units, codes = np.unique(scored.unit[chosen], return_inverse=True)
+            sums = np.bincount(codes, scored.weight[chosen] * shift[chosen], units.size)
+            squares = float(sums @ sums)
+            number = units.size
+        return squares * number / max(number - 1, 1)
