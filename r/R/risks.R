@@ -25,8 +25,9 @@
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
-#'   its own among them, of `fs_scores` but for the parts of the Brier score.
-#' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
+#'   its own among them, but for the parts of the Brier score and isotonic curves.
+#' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights
+#'   p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -158,7 +159,8 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments[intersect(names(arguments), names_of_columns)],
     arguments$missing
   )
-  has_overall <- metric %in% c("auc", MEANS_OF_SCORES, "net_benefit", RATES_ALONG)
+  coefficients <- c("calibration_slope", "calibration_intercept")
+  has_overall <- metric %in% c("auc", coefficients, MEANS_OF_SCORES, "net_benefit", RATES_ALONG)
   kind <- choice_of(
     arguments$comparisons,
     "comparisons",
@@ -203,8 +205,8 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments$strata,
     if (metric == "isotonic_calibration") {
       metric
-    } else if (metric == "auc" && kind == "overall") {
-      "auc beside everybody"
+    } else if (metric %in% c("auc", coefficients) && kind == "overall") {
+      paste(metric, "beside everybody")
     }
   )
   scene$stratum <- stratum

@@ -63,7 +63,11 @@ from fairstats.methods.rates.numbers.options import (
     make_number_settings,
     name_of_strata,
 )
-from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
+from fairstats.methods.rates.numbers.regressions import (
+    CALIBRATIONS,
+    coefficients_beside_all,
+    regression_values,
+)
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, rows_by_side
@@ -334,7 +338,7 @@ def calibration(
     metric: Literal["slope", "intercept", "isotonic"] = "slope",
     at: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     margin: float = 0.0,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
@@ -370,8 +374,9 @@ def calibration(
     at : array-like of float, optional
         Scores at which curves are compared; default up to 19 quantiles of all scores.
     reference, comparisons, margin, alternative, confidence_level, simultaneous, adjust
-        As in `means`, without everybody ("overall"). Limits and p-values of curves hold at all
-        scores and for all comparisons at once, whatever `simultaneous` and `adjust` say.
+        As in `means`; everybody ("overall") of slopes and intercepts. Limits and p-values of curves
+        hold at all scores and for all comparisons at once, whatever `simultaneous` and `adjust`
+        say.
     strata : array-like, shape (n,), optional
         Confounder of slopes and intercepts, as in `means`: a coefficient is Σωβ over the strata.
         Those without 20 rows (or clusters) of each label of both groups are left out and named.
@@ -404,6 +409,10 @@ def calibration(
     Estimates and standard errors are those of R's ``glm(y ~ qlogis(s), binomial)``, and with
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
+
+    Beside everybody ("overall", not within strata) a coefficient is compared with that of the
+    regression of all rows, whose errors both have: by the jackknife within groups of the difference
+    of both, one step of Newton each, and Student's t.
 
     With weights or clusters estimates are those of R's ``survey::svyglm``; standard errors leave
     out one row or cluster each (one step of Newton, as HC3 does [3]_), for the sandwich of few
@@ -555,7 +564,7 @@ def _without_strata(metric: str, comparisons: Any) -> str:
     """What has no comparison within strata, in words; empty for what has one."""
     if metric == ISOTONIC:
         return "curves, which strata do not have at the same scores"
-    if metric == AREA and comparisons == OVERALL_ROWS:
+    if metric in (AREA, *CALIBRATIONS) and comparisons == OVERALL_ROWS:
         return f"{metric} beside everybody"
     return ""
 
@@ -649,7 +658,7 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if in_strata.cells is None:
         return _Sums(moments)
     within = in_strata.moments(metric)
-    if metric in _MEANS or (metric == AREA and settings.comparisons == OVERALL_ROWS):
+    if metric in _MEANS or settings.comparisons == OVERALL_ROWS:
         return _Sums(moments, within=within if metric in _MEANS else None)
     sides = in_strata
     if settings.comparisons in POOLED:
@@ -714,6 +723,8 @@ def _compare_one_number(
     pooled = None
     if beside_rest:
         pooled = sides_of_rest(values, sizes, z, ratio=ratio)
+    elif settings.comparisons == OVERALL_ROWS and metric in CALIBRATIONS:
+        pooled = coefficients_beside_all(rows, values, metric, sizes, z)
     elif settings.comparisons == OVERALL_ROWS:
         pooled = sides_of_all(rows, values, sizes, z, ratio=ratio)
     return compare_scores_by(
@@ -732,7 +743,7 @@ def _compare_one_number(
 
 def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
     """Raise for comparisons that a metric does not have."""
-    if metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT, AREA):
+    if metric in (*_MEANS, *CURVE_RATES, *CALIBRATIONS, NET_BENEFIT, AREA):
         allowed: tuple[str, ...] = (*_OF_PAIRS, *POOLED)
     else:
         allowed = (*_OF_PAIRS, REST_OF_ROWS)
@@ -740,7 +751,7 @@ def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
         "comparisons",
         options["comparisons"],
         allowed,
-        cure=f"'overall': for {', '.join((AREA, *_MEANS, NET_BENEFIT, *CURVE_RATES))}",
+        cure=f"'overall': for {', '.join((AREA, *_MEANS, *CALIBRATIONS, NET_BENEFIT, *CURVE_RATES))}",
     )
     is_pooled = options["comparisons"] in POOLED
     simultaneous = options["simultaneous"]

@@ -238,7 +238,7 @@ def test_what_has_no_comparison_with_everybody_says_what_has() -> None:
     with pytest.raises(fs.InputError, match="'overall': for auc, brier_score"):
         fs.scores(y, score, metric="miscalibration", **columns)
     with pytest.raises(fs.InputError, match="'overall': for auc"):
-        fs.calibration(y, score, **columns)
+        fs.calibration(y, score, metric="isotonic", **columns)
 
 
 @pytest.mark.r
