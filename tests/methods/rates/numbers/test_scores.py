@@ -100,8 +100,6 @@ def test_scores_that_separate_the_labels_leave_a_width() -> None:
     assert area_limits(reversed_labels, 1.959964) == pytest.approx((0.0, 1 - low))
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("contrast", ["difference", "ratio"])
 @pytest.mark.parametrize("z", [0.0, 0.3, 1.959964, 8.0])
 def test_limits_of_one_area_are_those_of_an_array(z: float) -> None:
     # one root is found without arrays: the array's are its witness
@@ -119,6 +117,8 @@ def test_limits_of_one_area_are_those_of_an_array(z: float) -> None:
         assert area_limits(one, z) == (of_array[0][0], of_array[1][0])
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
 def test_rows_say_one_thing(metric: Any, contrast: Any) -> None:
     if metric == "calibration_in_the_large" and contrast == "ratio":
         pytest.skip("it has both signs")
