@@ -1264,7 +1264,52 @@ regression_values <- function(rows, metric, count = length(rows)) {
   } else {
     "logistic regression, Wald"
   }
-  mover_values(value, error^2, vapply(rows, nrow, 0L), small, own, method, count)
+  with_all <- function(g, ratio) {
+    everybody <- regression_values(list(attr(rows, "all")), metric)
+    list(
+      value = everybody$value,
+      n = everybody$n,
+      own = function(critical) everybody$own(1L, critical),
+      contrast = if (!small[g]) coefficient_beside_all(attr(rows, "all"), g, metric)
+    )
+  }
+  mover_values(value, error^2, vapply(rows, nrow, 0L), small, own, method, count, with_all)
+}
+
+# The coefficient of a group less that of all rows, its own among them, by the jackknife within
+# groups: leaving out a unit of the group moves both, one of another that of all rows.
+coefficient_beside_all <- function(all, g, metric) {
+  all$w <- weights_of(all)
+  all <- all[all$w > 0, ]
+  unit <- if (is.null(all$unit)) seq_len(nrow(all)) else as.integer(factor(all$unit))
+  moved <- numeric(max(unit))
+  value <- c(0, 0)
+  for (k in 1:2) {
+    here <- if (k == 1L) all$place == g else rep(TRUE, nrow(all))
+    r <- all[here, ]
+    r$x <- stats::qlogis(r$score)
+    r$w <- r$w / mean(r$w)
+    model <- if (metric == "calibration_slope") y ~ x else y ~ offset(x)
+    family <- stats::quasibinomial()
+    fit <- stats::glm(model, family, r, weights = r$w, epsilon = 1e-14, maxit = 100)
+    x <- stats::model.matrix(fit)
+    steps <- steps_of_jackknife(x, r$y, r$w, stats::fitted(fit), unit[here])
+    at <- sort(unique(unit[here]))
+    moved[at] <- moved[at] + c(1, -1)[k] * steps[nrow(steps), ]
+    value[k] <- stats::coef(fit)[[ncol(x)]]
+  }
+  group <- all$place[match(seq_along(moved), unit)]
+  terms <- unlist(lapply(split(moved, group), function(m) {
+    (length(m) - 1) / length(m) * (m - mean(m))^2
+  }))
+  sizes <- as.vector(tapply(all$w[all$place == g], unit[all$place == g], sum))
+  df <- max(min(kish(sizes) - ncol(x), sum(terms)^2 / sum(terms^2)), 1)
+  reach <- function(critical) -stats::qt(stats::pnorm(-critical), df) * sqrt(sum(terms))
+  found <- mover_of_two(value, function(k, critical) {
+    value[k] + c(-1, 1) * if (k == 1L) reach(critical) else 0
+  })
+  found$std_error <- sqrt(sum(terms))
+  found
 }
 
 # Rows of the rarer label; clusters that have some.

@@ -25,8 +25,9 @@
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
-#'   its own among them, but for slopes and intercepts.
-#' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights p1 p0 / (p1 + p0) of the rows with a favourable label.
+#'   its own among them.
+#' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights
+#'   p1 p0 / (p1 + p0) of the rows with a favourable label.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -158,11 +159,11 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments[intersect(names(arguments), names_of_columns)],
     arguments$missing
   )
-  has_overall <- !metric %in% c("calibration_slope", "calibration_intercept")
+  coefficients <- c("calibration_slope", "calibration_intercept")
   kind <- choice_of(
     arguments$comparisons,
     "comparisons",
-    c("reference", "all", if (has_overall) POOLED else "rest")
+    c("reference", "all", POOLED)
   )
   if (
     kind %in%
@@ -203,7 +204,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments$strata,
     if (metric == "isotonic_calibration") {
       metric
-    } else if (metric %in% c("auc", BRIER_PARTS) && kind == "overall") {
+    } else if (metric %in% c("auc", coefficients, BRIER_PARTS) && kind == "overall") {
       paste(metric, "beside everybody")
     }
   )

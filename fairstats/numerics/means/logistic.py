@@ -16,6 +16,12 @@ too small where few units have much weight. Degrees of freedom of Student's t: t
 Kish's number of units less the coefficients, and (Σ d²)²/Σ d⁴, the number of units that the
 variance rests on.
 
+A group beside all rows, its own among them: with d_u of the group's regression and D_u of that of all
+rows, the difference of the coefficients moves by d_u − D_u of a unit of the group and by D_u of any
+other, and has by the jackknife within groups, whose sizes are fixed,
+
+    Var = Σ_g (N_g − 1)/N_g·Σ_u (t_u − t̄_g)²,      t_u = d_u − D_u in the group, D_u elsewhere.
+
 The bias of the estimate is, to the first order, with V its covariance matrix and w the weights,
 
     b = −½·H⁻¹·Σ w·p·(1 − p)·(1 − 2p)·(xᵀ·V·x)·x                  (Cox and Snell)
@@ -79,6 +85,115 @@ class WeightedRows:
     labels: Floats
     weights: Floats
     unit: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfAll:
+    """Rows of all groups; arrays of shape (k,).
+
+    As `WeightedRows`, with the `group` of each, and the `number` of rows that each stands for, which
+    are units of their own.
+    """
+
+    scores: Floats
+    labels: Floats
+    weights: Floats
+    group: NDArray[np.intp]
+    number: Floats
+    unit: NDArray[np.intp] | None = None
+
+
+def slope_beside_all(rows: RowsOfAll, group: int) -> Coefficient:
+    """β of a group less that of all rows."""
+    design = np.column_stack([np.ones(rows.scores.size), logit(rows.scores)])
+    return _beside_all(design, np.zeros(rows.scores.size), rows, group)
+
+
+def intercept_beside_all(rows: RowsOfAll, group: int) -> Coefficient:
+    """α with the slope 1 of a group, less that of all rows."""
+    return _beside_all(np.ones((rows.scores.size, 1)), logit(rows.scores), rows, group)
+
+
+def _beside_all(design: Floats, offset: Floats, rows: RowsOfAll, group: int) -> Coefficient:
+    """The difference of the last coefficients."""
+    used = rows.weights > 0
+    unit = np.arange(used.size) if rows.unit is None else rows.unit
+    _, first_rows, units = np.unique(unit[used], return_index=True, return_inverse=True)
+    group_of_unit = rows.group[used][first_rows]
+    number = rows.number[used][first_rows]
+    own = rows.group == group
+    estimates = []
+    moved = np.zeros(first_rows.size)
+    for chosen, sign in ((own & used, 1.0), (used, -1.0)):
+        weights = rows.weights[chosen] / rows.weights[chosen].mean()
+        counted = weights * rows.number[chosen]
+        fitted = _fit_model(rows.labels[chosen], design[chosen], offset[chosen], counted)
+        if fitted is None:
+            return _NOTHING
+        # every unit of all rows has a place: those that this regression has not move nothing
+        places = units[chosen[used]]
+        steps = _steps_of_units(
+            design[chosen],
+            weights,
+            rows.labels[chosen],
+            expit(design[chosen] @ fitted.params + offset[chosen]),
+            places,
+            number,
+        )
+        if steps is None:
+            return _NOTHING
+        estimates.append(float(fitted.params[-1]))
+        moved += sign * steps
+    variance = 0.0
+    squares_of_variance = 0.0
+    for each in np.unique(group_of_unit).tolist():
+        members = group_of_unit == each
+        count = float(number[members].sum())
+        centred = moved[members] - float(number[members] @ moved[members]) / count
+        terms = (count - 1) / count * centred**2
+        variance += float(number[members] @ terms)
+        squares_of_variance += float(number[members] @ terms**2)
+    if not variance > 0:
+        return _NOTHING
+    unit_weights = np.bincount(units, rows.weights[used])[group_of_unit == group]
+    of_group = number[group_of_unit == group]
+    effective = float(of_group @ unit_weights) ** 2 / float(of_group @ unit_weights**2)
+    return Coefficient(
+        estimate=estimates[0] - estimates[1],
+        std_error=math.sqrt(variance),
+        df=max(min(effective - design.shape[1], variance**2 / squares_of_variance), 1.0),
+    )
+
+
+def _steps_of_units(
+    regressors: Floats,
+    weights: Floats,
+    labels: Floats,
+    risks: Floats,
+    units: NDArray[np.intp],
+    number: Floats,
+) -> Floats | None:
+    """What the last coefficient moves by without each unit, 0 of units without rows; `number` of
+    units that each stands for, shape (N,). None where too little information is left.
+    """
+    n_units = number.size
+    n_columns = regressors.shape[1]
+    of_rows = (weights * (labels - risks))[:, None] * regressors
+    in_rows = weights * risks * (1 - risks)
+    scores = np.empty((n_units, n_columns))
+    information = np.empty((n_units, n_columns, n_columns))
+    for row in range(n_columns):
+        scores[:, row] = np.bincount(units, of_rows[:, row], n_units)
+        for column in range(n_columns):
+            products = in_rows * regressors[:, row] * regressors[:, column]
+            information[:, row, column] = np.bincount(units, products, n_units)
+    total = (number[:, None, None] * information).sum(axis=0)
+    left_over = total - information
+    shares_left = np.linalg.det(left_over) / np.linalg.det(total)
+    if shares_left.min() < _LEAST_INFORMATION:
+        return None
+    steps = np.linalg.solve(left_over, scores[:, :, None])[:, :, 0]
+    return np.asarray(steps[:, -1])
 
 
 def calibration_slope(scores: Floats, negatives: Any, positives: Any) -> Coefficient:

@@ -204,10 +204,6 @@ test_that("what cannot be used is said", {
     "sample_weight"
   )
   expect_error(
-    fs_scores(data, "y", "score", "group", metric = "miscalibration", comparisons = "overall"),
-    "comparisons"
-  )
-  expect_error(
     fs_scores(data, "y", "score", "group", comparisons = "rest", simultaneous = "max-z"),
     "bonferroni"
   )

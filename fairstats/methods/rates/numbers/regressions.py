@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.errors import InputError
@@ -16,14 +17,22 @@ from fairstats.methods.rates.numbers.areas import (
     names_and_counts,
     names_and_masks,
 )
-from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
+from fairstats.methods.rates.numbers.compare import OVERALL, Side
+from fairstats.methods.rates.numbers.contrasts import (
+    NumberContrast,
+    PartContrast,
+    contrast_by_mover,
+)
 from fairstats.methods.rates.numbers.cutoffs import CutRows
 from fairstats.numerics.means.hall import as_student
 from fairstats.numerics.means.logistic import (
     Coefficient,
+    RowsOfAll,
     WeightedRows,
     calibration_intercept,
     calibration_slope,
+    intercept_beside_all,
+    slope_beside_all,
     weighted_intercept,
     weighted_slope,
 )
@@ -37,6 +46,12 @@ CALIBRATIONS: dict[str, Callable[[Floats, Any, Any], Coefficient]] = {
 _WITH_WEIGHTS: dict[str, Callable[[WeightedRows], Coefficient]] = {
     "calibration_slope": weighted_slope,
     "calibration_intercept": weighted_intercept,
+}
+
+
+_BESIDE_ALL: dict[str, Callable[[RowsOfAll, int], Coefficient]] = {
+    "calibration_slope": slope_beside_all,
+    "calibration_intercept": intercept_beside_all,
 }
 
 
@@ -111,6 +126,73 @@ def regression_values(rows: CutRows, metric: str, *, beside_rest: bool = False) 
         separated = f"{name}: the scores separate the labels, or are all equal: no {metric}."
         notes.append(separated if not note and math.isnan(coefficient.estimate) else note)
     return RegressionValues(tuple(coefficients), tuple(notes), by_jackknife=rows.counts is None)
+
+
+def coefficients_beside_all(
+    rows: CutRows, values: RegressionValues, metric: str, group_sizes: NDArray[np.int64], z: float
+) -> dict[int, Side]:
+    """Everybody as what each group is compared with; `z`: of the interval of everybody's."""
+    of_rows = _rows_of_all(rows)
+    if rows.counts is not None:
+        negatives, positives = rows.counts.counts.sum(axis=0)
+        everybody = CALIBRATIONS[metric](rows.counts.values, negatives, positives)
+    else:
+        everybody = _WITH_WEIGHTS[metric](_weighted_rows(rows))
+    of_all = RegressionValues((everybody,), ("",), values.by_jackknife)
+    sides = {}
+    for group, note in enumerate(values.notes):
+        contrast: NumberContrast | None = None
+        why_not = ""
+        if not note:
+            difference = _BESIDE_ALL[metric](of_rows, group)
+            if math.isnan(difference.estimate):
+                why_not = f"{values.value(group):.3g} beside everybody has no standard error."
+            else:
+                contrast = _wald(values.value(group), everybody.estimate, difference)
+        sides[group] = Side(
+            name=OVERALL,
+            n=int(group_sizes.sum()),
+            value=everybody.estimate,
+            interval=of_all.interval(0, z),
+            positions=(group,),
+            contrast=contrast,
+            why_not=why_not,
+        )
+    return sides
+
+
+def _wald(own: float, of_all: float, difference: Coefficient) -> NumberContrast:
+    """Student's t of a difference."""
+
+    def limits(z: float) -> tuple[float, float]:
+        reach = float(as_student(z, difference.df)) * difference.std_error
+        return own - reach, own + reach
+
+    return PartContrast(
+        (own, of_all), limits, lambda z: (of_all, of_all), error=difference.std_error
+    )
+
+
+def _rows_of_all(rows: CutRows) -> RowsOfAll:
+    """All rows with their groups; counted ones stand for several."""
+    if rows.counts is not None:
+        group, label, place = np.nonzero(rows.counts.counts)
+        return RowsOfAll(
+            scores=rows.counts.values[place],
+            labels=label.astype(np.float64),
+            weights=np.ones(place.size),
+            group=group,
+            number=rows.counts.counts[group, label, place].astype(np.float64),
+        )
+    weighted = _weighted_rows(rows)
+    return RowsOfAll(
+        scores=weighted.scores,
+        labels=weighted.labels,
+        weights=weighted.weights,
+        group=rows.required_outcomes().groups.codes.astype(np.intp),
+        number=np.ones(weighted.scores.size),
+        unit=weighted.unit,
+    )
 
 
 def _weighted_rows(rows: CutRows) -> WeightedRows:

@@ -64,7 +64,11 @@ from fairstats.methods.rates.numbers.options import (
     name_of_strata,
 )
 from fairstats.methods.rates.numbers.parts_of_all import sides_of_all_parts
-from fairstats.methods.rates.numbers.regressions import CALIBRATIONS, regression_values
+from fairstats.methods.rates.numbers.regressions import (
+    CALIBRATIONS,
+    coefficients_beside_all,
+    regression_values,
+)
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, rows_by_side
@@ -373,8 +377,8 @@ def calibration(
     at : array-like of float, optional
         Scores at which curves are compared; default up to 19 quantiles of all scores.
     reference, comparisons, margin, alternative, confidence_level, simultaneous, adjust
-        As in `means`, everybody ("overall") for curves alone. Limits and p-values of curves hold at all
-        scores and for all comparisons at once, whatever `simultaneous` and `adjust` say.
+        As in `means`. Limits and p-values of curves hold at all scores and for all comparisons at
+        once, whatever `simultaneous` and `adjust` say.
     strata : array-like, shape (n,), optional
         Confounder of slopes and intercepts, as in `means`: a coefficient is Σωβ over the strata.
         Those without 20 rows (or clusters) of each label of both groups are left out and named.
@@ -407,6 +411,10 @@ def calibration(
     Estimates and standard errors are those of R's ``glm(y ~ qlogis(s), binomial)``, and with
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
+
+    Beside everybody ("overall", not within strata) a coefficient is compared with that of the
+    regression of all rows, whose errors both have: by the jackknife within groups of the difference
+    of both, one step of Newton each, and Student's t.
 
     With weights or clusters estimates are those of R's ``survey::svyglm``; standard errors leave
     out one row or cluster each (one step of Newton, as HC3 does [3]_), for the sandwich of few
@@ -558,7 +566,7 @@ def _without_strata(metric: str, comparisons: Any) -> str:
     """What has no comparison within strata, in words; empty for what has one."""
     if metric == ISOTONIC:
         return "curves, which strata do not have at the same scores"
-    if metric in (AREA, *BRIER_PARTS) and comparisons == OVERALL_ROWS:
+    if metric in (AREA, *CALIBRATIONS, *BRIER_PARTS) and comparisons == OVERALL_ROWS:
         return f"{metric} beside everybody"
     return ""
 
@@ -652,8 +660,7 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if in_strata.cells is None:
         return _Sums(moments)
     within = in_strata.moments(metric)
-    is_overall = settings.comparisons == OVERALL_ROWS
-    if metric in _MEANS or (metric in (AREA, *BRIER_PARTS) and is_overall):
+    if metric in _MEANS or settings.comparisons == OVERALL_ROWS:
         return _Sums(moments, within=within if metric in _MEANS else None)
     sides = in_strata
     if settings.comparisons in POOLED:
@@ -720,6 +727,8 @@ def _compare_one_number(
         pooled = sides_of_rest(values, sizes, z, ratio=ratio)
     elif settings.comparisons == OVERALL_ROWS and metric in BRIER_PARTS:
         pooled = sides_of_all_parts(rows, values, metric, sizes, z)
+    elif settings.comparisons == OVERALL_ROWS and metric in CALIBRATIONS:
+        pooled = coefficients_beside_all(rows, values, metric, sizes, z)
     elif settings.comparisons == OVERALL_ROWS:
         pooled = sides_of_all(rows, values, sizes, z, ratio=ratio)
     return compare_scores_by(
@@ -738,16 +747,7 @@ def _compare_one_number(
 
 def _check_comparisons(metric: str, options: dict[str, Any]) -> None:
     """Raise for comparisons that a metric does not have."""
-    if metric not in CALIBRATIONS:
-        allowed: tuple[str, ...] = (*_OF_PAIRS, *POOLED)
-    else:
-        allowed = (*_OF_PAIRS, REST_OF_ROWS)
-    check_choice(
-        "comparisons",
-        options["comparisons"],
-        allowed,
-        cure="'overall': for every metric of fs.scores, and isotonic curves",
-    )
+    check_choice("comparisons", options["comparisons"], (*_OF_PAIRS, *POOLED))
     is_pooled = options["comparisons"] in POOLED
     simultaneous = options["simultaneous"]
     # what is no word at all is refused where settings are made

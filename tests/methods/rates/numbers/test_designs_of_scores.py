@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
@@ -480,3 +481,96 @@ def test_what_pooled_comparisons_refuse() -> None:
         fs.scores(**data, metric="net_benefit", comparisons="rest", reference="a", cutoffs=[0.5])
     with pytest.raises(fs.InputError, match="more than one group"):
         fs.scores(**data, cluster=np.arange(data["score"].size) % 40)
+
+
+# ---------------------------------------------------------------- coefficients beside everybody
+
+
+def scored_rows_of_three(n: int = 900) -> dict[str, Any]:
+    """Three groups, of which the second is not calibrated."""
+    rng = np.random.default_rng(8)
+    group = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    score = np.clip(rng.beta(2, 2, n), 0.02, 0.98)
+    chance = np.where(group == "b", 0.3 + score / 3, score)
+    y = (rng.random(n) < chance).astype(int)
+    return {"y_true": y, "score": score, "sensitive_features": group}
+
+
+@pytest.mark.parametrize("metric", ["slope", "intercept"])
+def test_a_coefficient_beside_everybody_is_that_of_both_regressions(metric: Any) -> None:
+    """Leaving out every row, both regressions fitted anew: the jackknife within groups."""
+    import statsmodels.api as sm
+
+    data = scored_rows_of_three(300)
+    y, score, group = (np.asarray(column) for column in data.values())
+    x = np.log(score / (1 - score))
+    design = np.column_stack([np.ones(y.size), x]) if metric == "slope" else np.ones((y.size, 1))
+    offset = np.zeros(y.size) if metric == "slope" else x
+
+    def coefficient(rows: Any) -> float:
+        family = sm.families.Binomial()
+        fit = sm.GLM(y[rows], design[rows], family=family, offset=offset[rows]).fit(tol=1e-12)
+        return float(fit.params[-1])
+
+    result = fs.calibration(**data, metric=metric, comparisons="overall")
+    row = result["b"]
+    everybody = np.arange(y.size)
+    of_group = everybody[group == "b"]
+    assert row.reference == "all"
+    assert row.n_reference == y.size
+    assert row.rate_reference == pytest.approx(coefficient(everybody), rel=1e-7)
+    assert row.estimate == pytest.approx(
+        coefficient(of_group) - coefficient(everybody), rel=1e-6, abs=1e-9
+    )
+    without = {name: [] for name in "abc"}  # type: ignore[var-annotated]
+    for place in everybody.tolist():
+        own = of_group[of_group != place]
+        without[group[place]].append(coefficient(own) - coefficient(np.delete(everybody, place)))
+    variance = 0.0
+    for values in without.values():
+        n = len(values)
+        variance += (n - 1) / n * float(((np.array(values) - np.mean(values)) ** 2).sum())
+    # one step of Newton in place of a new fit
+    assert row.std_error == pytest.approx(math.sqrt(variance), rel=0.02)
+    counted = fs.calibration(
+        counts=fs.tally(
+            pd.DataFrame(data),
+            y_true="y_true",
+            score="score",
+            sensitive_features="sensitive_features",
+            pos_label=1,
+        ),
+        metric=metric,
+        comparisons="overall",
+    )["b"]
+    assert counted.estimate == pytest.approx(row.estimate, rel=1e-9)
+    assert counted.std_error == pytest.approx(row.std_error, rel=1e-9)
+
+
+def test_rows_that_stand_for_several_are_these_beside_everybody() -> None:
+    data = scored_rows_of_three(400)
+    data["score"] = np.clip(np.round(np.asarray(data["score"]), 1), 0.1, 0.9)
+    tied = fs.calibration(**data, comparisons="overall")
+    weighted = fs.calibration(**data, comparisons="overall", cluster=np.arange(400))
+    for one, other in zip(tied, weighted, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-7)
+        assert one.std_error == pytest.approx(other.std_error, rel=1e-7)
+        assert one.pvalue == pytest.approx(other.pvalue, rel=1e-6)
+    with pytest.raises(fs.InputError, match="calibration_slope beside everybody"):
+        fs.calibration(**data, comparisons="overall", strata=np.arange(400) % 2)
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("metric", ["slope", "intercept"])
+@pytest.mark.parametrize("design", ["", "sample_weight", "cluster"])
+def test_coefficients_beside_everybody_are_recomputed_in_r(metric: Any, design: str) -> None:
+    data = scored_rows_of_three(400)
+    group = np.asarray(data["sensitive_features"])
+    if design == "sample_weight":
+        data[design] = np.random.default_rng(1).uniform(0.5, 2, 400)
+    if design == "cluster":
+        data[design] = np.char.add(group, (np.arange(400) // 4).astype(str))
+    result = fs.calibration(**data, metric=metric, comparisons="overall")
+    table = fs.crosscheck(result, data=data).to_frame()
+    assert len(table) >= 60
+    assert set(table["verdict"]) == {"agrees"}

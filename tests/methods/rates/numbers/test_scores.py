@@ -232,11 +232,19 @@ def test_means_of_scores_are_compared_with_pooled_groups_as_means_are(
         assert tuple(one.confidence_interval) == pytest.approx(tuple(other.confidence_interval))
 
 
-def test_what_has_no_comparison_with_everybody_says_what_has() -> None:
+@pytest.mark.parametrize("metric", ["slope", "intercept", "isotonic", "miscalibration"])
+def test_everybody_is_a_reference_of_every_metric(metric: Any) -> None:
+    """Limits hold the estimate, and each group is compared with all rows."""
     y, score, group = risks()
-    columns = {"sensitive_features": group, "comparisons": "overall"}
-    with pytest.raises(fs.InputError, match="'overall': for every metric of fs.scores"):
-        fs.calibration(y, score, **columns)
+    columns: dict[str, Any] = {"sensitive_features": group, "comparisons": "overall"}
+    if metric == "miscalibration":
+        result = fs.scores(y, score, metric=metric, **columns)
+    else:
+        result = fs.calibration(y, score, metric=metric, **columns)
+    assert {row.reference for row in result.comparisons} == {"all"}
+    for row in result.comparisons:
+        low, high = row.confidence_interval
+        assert low <= row.estimate <= high
 
 
 @pytest.mark.r

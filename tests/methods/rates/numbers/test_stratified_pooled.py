@@ -85,6 +85,7 @@ WHAT = [
     ("scores", {"metric": "balance_positive"}, ""),
     ("scores", {"metric": "auc"}, ""),
     ("scores", {"metric": "auc"}, "weights"),
+    ("scores", {"metric": "miscalibration"}, ""),
     ("scores", {"metric": "tpr", "cutoffs": CUTOFFS}, "clusters"),
     ("scores", {"metric": "net_benefit", "cutoffs": CUTOFFS}, "clusters"),
     ("scores", {"metric": "net_benefit", "cutoffs": CUTOFFS}, ""),
@@ -321,8 +322,8 @@ def test_few_rows_and_what_has_no_everybody_are_said() -> None:
     assert result["a"].verdict != "insufficient evidence"
     with pytest.raises(fs.InputError, match="strata with auc beside everybody"):
         compare(frame, "scores", comparisons="overall")
-    with pytest.raises(fs.InputError, match="strata with miscalibration"):
-        compare(frame, "scores", comparisons="rest", metric="miscalibration")
+    with pytest.raises(fs.InputError, match="strata with curves"):
+        compare(frame, "fits", comparisons="rest", metric="isotonic")
 
 
 def test_the_study_decides_as_the_public_function() -> None:

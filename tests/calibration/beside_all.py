@@ -1,7 +1,8 @@
-"""Cells of quantiles of a group beside those of all rows, its own among them.
+"""Cells of quantiles, calibration slopes and intercepts of a group beside those of all rows.
 
-By the kernel of the public function (`methods/rates/numbers/quantile_sides.py`); the margin of every
-cell is the truth, by a large sample of each law.
+All rows have the group's own among them. By the kernels of the public functions
+(`methods/rates/numbers/quantile_sides.py`, `numerics/means/logistic.py`); the margin of every cell is
+the truth, of quantiles by a large sample of each law.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairstats.methods.rates.numbers.areas import LEAST_OF_LABEL
 from fairstats.methods.rates.numbers.contrasts import MoverContrast
 from fairstats.methods.rates.numbers.quantile_sides import contrast_with_all
+from fairstats.numerics.means.hall import as_normal
+from fairstats.numerics.means.logistic import RowsOfAll, intercept_beside_all, slope_beside_all
 from fairstats.numerics.means.quantile_of_all import NumbersOfAll
 from fairstats.numerics.means.weighted_quantiles import quantile_of_rows
 from tests.calibration.means import EXPONENTIAL, LOGNORMAL, NORMAL, ONE_SIDED, TWO_SIDED, Law
@@ -110,10 +114,61 @@ def _cell(setting: Setting, *, ratio: bool = False, **about: str) -> Cell:
     if ratio:
         name = name.replace(")", ", contrast='ratio')")
     about = {"claim": "conservative", **about}
-    return Cell("means", name, setting.words, simulate, 10_000, **about)
+    return Cell("means", name, setting.words, simulate, 4_000, **about)
+
+
+def _regression(
+    metric: str, sizes: tuple[int, ...], law: tuple[float, float], cluster: int = 1
+) -> Cell:
+    """Calibrated scores of a beta law in all groups: the difference is 0."""
+    compare = slope_beside_all if metric == "slope" else intercept_beside_all
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = dict.fromkeys(("above", "below", "false violated", "false satisfied"), 0)
+        answered = 0
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        unit = np.arange(group.size) // cluster
+        for _ in range(runs):
+            # rows of a cluster have one score
+            score = np.clip(rng.beta(*law, unit[-1] + 1), 0.01, 0.99)[unit]
+            label = (rng.random(group.size) < score).astype(float)
+            own = label[group == 0]
+            if min(own.sum(), own.size - own.sum()) < LEAST_OF_LABEL:
+                continue
+            rows = RowsOfAll(
+                scores=score,
+                labels=label,
+                weights=np.ones(group.size),
+                group=group,
+                number=np.ones(group.size),
+                unit=unit,
+            )
+            found = compare(rows, 0)
+            if np.isnan(found.estimate):
+                continue
+            answered += 1
+            z = float(as_normal(found.estimate / found.std_error, found.df))
+            wrong["above"] += z > TWO_SIDED
+            wrong["below"] += z < -TWO_SIDED
+            wrong["false violated"] += z > ONE_SIDED
+            wrong["false satisfied"] += z < -ONE_SIDED
+        counts = {measure: (float(total), answered) for measure, total in wrong.items()}
+        held = float(answered - wrong["above"] - wrong["below"])
+        return {**counts, "coverage": (held, answered), "answered": (answered, runs)}
+
+    regime = f"beta({law[0]:g}, {law[1]:g}), {'/'.join(map(str, sizes))}"
+    if cluster > 1:
+        regime += f", clusters of {cluster}"
+    name = f"calibration(metric='{metric}', comparisons='overall')"
+    return Cell("means", name, regime, simulate, 2_000, claim="conservative")
 
 
 def _cells() -> Iterator[Cell]:
+    for metric in ("slope", "intercept"):
+        yield _regression(metric, (60, 400, 200), (2, 3))
+        yield _regression(metric, (400, 100, 60), (2, 3))
+        yield _regression(metric, (120, 600, 200), (1.5, 5))
+        yield _regression(metric, (150, 600, 300), (2, 3), cluster=3)
     for law in (NORMAL, EXPONENTIAL, LOGNORMAL):
         yield _cell(Setting(law, (30, 200, 100), 0.5))
         yield _cell(Setting(law, (400, 60, 40), 0.5))
