@@ -81,24 +81,31 @@ test_that("errors, their roots and losses have comparisons within strata", {
   expect_true(is.finite(within$pvalue_homogeneity))
 })
 
-test_that("what has no comparison within strata is refused", {
+test_that("all others, parts of the Brier score and shared clusters have strata, curves none", {
   d <- wages()
-  expect_error(fs_means(d, "wage", "sex", strata = "grade", comparisons = "rest"), "strata")
-  y <- as.integer(d$wage > 20)
-  for (metric in c("miscalibration", "uncertainty")) {
-    expect_error(
-      fs_scores(
-        y_true = y,
-        score = d$wage / 60,
-        sensitive_features = d$sex,
-        metric = metric,
-        strata = d$grade
-      ),
-      "strata"
-    )
+  adjusted <- function(...) {
+    found <- fs_means(d, "wage", "sex", strata = "grade", ...)
+    c(found$adjusted, found$adjusted_pvalue)
   }
-  site <- paste0(d$sex, seq_len(nrow(d)) %/% 6)
-  expect_error(fs_means(d, "wage", "sex", strata = "grade", cluster = site), "strata")
+  # of two groups all others of one are the other
+  rest <- fs_means(d, "wage", "sex", strata = "grade", comparisons = "rest")
+  crude <- fs_means(d, "wage", "sex", strata = "grade")
+  expect_equal(abs(rest$adjusted[1L]), abs(crude$adjusted))
+  expect_equal(rest$adjusted_pvalue[1L], crude$adjusted_pvalue, tolerance = 1e-6)
+  # clusters of one row each change nothing, those that cross strata do
+  rows <- seq_len(nrow(d))
+  site <- paste0(d$sex, rows %/% 6)
+  expect_equal(adjusted(cluster = rows)[1L], adjusted()[1L])
+  expect_equal(adjusted(cluster = site)[1L], adjusted()[1L])
+  expect_false(isTRUE(all.equal(adjusted(cluster = site)[2L], adjusted()[2L])))
+  d$y <- as.integer((rows * 11) %% 17 > 7)
+  d$score <- 0.1 + ((rows * 29) %% 80) / 100
+  part <- fs_scores(d, "y", "score", "sex", metric = "miscalibration", strata = "grade")
+  expect_true(is.finite(part$adjusted_pvalue))
+  expect_error(
+    fs_calibration(d, "y", "score", "sex", metric = "isotonic", strata = "grade"),
+    "strata"
+  )
   d$grade[1] <- NA
   expect_error(fs_means(d, "wage", "sex", strata = "grade"), "strata")
 })

@@ -198,11 +198,6 @@ test_that("what cannot be used is said", {
     fs_scores(data, "y", "score", "group", metric = "tpr", reference = "highest"),
     "reference"
   )
-  data$w <- seq_len(nrow(data))
-  expect_error(
-    fs_scores(data, "y", "score", "group", metric = "miscalibration", sample_weight = "w"),
-    "sample_weight"
-  )
   expect_error(
     fs_scores(data, "y", "score", "group", comparisons = "rest", simultaneous = "max-z"),
     "bonferroni"
