@@ -13,6 +13,7 @@ from fairstats.ground import serialise
 from fairstats.ground.checks import check_choice, check_flag, check_type
 from fairstats.ground.errors import FairstatsWarning, InputError, caution
 from fairstats.ground.lazy import Axes
+from fairstats.ground.progress import under_way
 from fairstats.ground.results import Result, markdown_table
 from fairstats.ground.writing import DOCUMENTS, HTML, JSON, write_file
 from fairstats.plots.picture import Picture, draw
@@ -145,6 +146,7 @@ class AuditReport(Contents):
         """
         return write_file(path, self.json_text(), JSON)
 
+    @under_way("writing JSON")
     def json_text(self) -> str:
         """The text that `to_json` writes."""
         frame = self.to_frame().astype(object)

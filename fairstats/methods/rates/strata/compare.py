@@ -17,6 +17,7 @@ import numpy as np
 from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
+from fairstats.ground.progress import each_of
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.strata import StratumCounts
@@ -128,7 +129,8 @@ def compare_within(
     together = together_of(result)
     levels = _JointLevels.of(settings, together)
     compared = []
-    for comparison, of_comparison in zip(result.comparisons, counts, strict=True):
+    within_strata = list(zip(result.comparisons, counts, strict=True))
+    for comparison, of_comparison in each_of(within_strata, "comparisons within strata"):
         compared.append(
             _compare_within_strata(comparison, metric.contrast, of_comparison, settings, levels)
         )
