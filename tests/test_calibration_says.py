@@ -698,6 +698,13 @@ SAID = (
         "these limits are conservative (coverage .940 to .992)",
     ),
     Said(
+        "strata",
+        r"a group's own rate",
+        "",
+        fs.scores,
+        "limits of a group's own adjusted rate are conservative",
+    ),
+    Said(
         "um",
         r"um_compare_estimators",
         "",

@@ -255,6 +255,10 @@ def scores(
     rows of each label: at AUCs of .9 and more, and opposite sizes of both groups, its level is up
     to .13.
 
+    Along cut-offs within strata the limits of a group's own adjusted rate are conservative: Wilson's
+    in every stratum, by MOVER, of effective counts under weights and clusters (coverage of 400 samples
+    each .957 to .980: 3 strata of 30 to 100 rows, weights of CV .7, clusters of 5).
+
     The isotonic curve p̂ fits its own rows too well, so limits of miscalibration, S(s) − S(p̂) with
     S the Brier score, and of discrimination, S(ȳ) − S(p̂), reach from the estimate less its optimism
     (curves that leave each row out) to the estimate, z standard errors beyond both: conservative at
