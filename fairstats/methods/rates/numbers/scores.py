@@ -439,7 +439,7 @@ def calibration(
     of ten blocks of scores, of the mean residuals about the curve of both groups together; its law
     from labels drawn by that curve. With weights or clusters limits are those of the effective rows
     [5]_ of every run, and the variance of the test has what clusters, and weights that go with the label,
-    add: errors up to .02, size up to .04 at .05.
+    add: errors up to .033, size up to .038 at .05.
 
     References
     ----------
