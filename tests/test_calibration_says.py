@@ -73,6 +73,21 @@ def _weighted(function: Any, option: str) -> list[str]:
     return list(result.notes())
 
 
+def _weighted_function() -> list[str]:
+    """Notes of F1 of 60 rows with weights of CV .7."""
+    rng = np.random.default_rng(1)
+    group = np.repeat(["small", "large"], [60, 500])
+    y = rng.integers(0, 2, 560)
+    predicted = np.where(rng.random(560) < 0.3, 1 - y, y)
+    return fs.group_metric(
+        y,
+        predicted,
+        metric="f1_difference",
+        sensitive_features=group,
+        sample_weight=rng.lognormal(0, 0.63, 560),
+    ).notes()
+
+
 def _tail(n: int) -> Any:
     x = np.random.default_rng(2).exponential(size=20 * n)
     return fs.evt.fit_gpd(x, np.sort(x)[-n - 1])
@@ -317,6 +332,15 @@ SAID = (
             FEW,
         )
         for f, make, method in ((RATIO, _rates, "koopman"), (DIFFERENCE, _differences, "mee"))
+    ),
+    Said(
+        "rates",
+        r"group_metric\(metric='f1', contrast='difference', comparisons='overall'",
+        "few effective rows",
+        fs.group_metric,
+        "errs in up to .084",
+        _weighted_function,
+        "limits of weighted functions",
     ),
     Said(
         "rates",

@@ -227,6 +227,9 @@ def as_family(
     return tuple(ruled_comparisons)
 
 
+#: Effective rows below which limits of functions of weighted cells err, see
+#: `vignettes/calibration.md`.
+_FEW_EFFECTIVE = 100
 #: Columns of what stands beside comparisons within strata, and they beside the crude ones.
 COLUMNS_OF_STRATA = (
     "adjusted",
@@ -243,6 +246,20 @@ _REFERENCE_RULES = {
     "largest": "the largest group",
     "highest": "the highest rate: chosen by the data, hence simultaneous over all pairs",
 }
+
+
+def _notes_of_weighted_delta(counts: CellCounts, method: str) -> list[str]:
+    """What is said of the delta method where weights leave few rows."""
+    if not counts.weighted or method != "delta":
+        return []
+    worth = counts._effective_rows(slice(None))
+    few = [name for name, rows in zip(counts.groups, worth, strict=True) if rows < _FEW_EFFECTIVE]
+    if not few:
+        return []
+    return [
+        f"Of fewer than {_FEW_EFFECTIVE} effective rows ({', '.join(few)}) limits of weighted functions"
+        " are too near on one side: verdicts are wrong in up to 9% of samples."
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,8 +482,10 @@ class ComparisonResult(Result):
         """Where simulation (`vignettes/calibration.md`) shows less than is nominal on such data."""
         counts = self.counts
         metric = find_metric(self.metric)
-        if not isinstance(counts, CellCounts) or self.backend != "numpy":
+        if not isinstance(counts, CellCounts):
             return []
+        if self.backend != "numpy":
+            return _notes_of_weighted_delta(counts, self.method)
         answered = []
         for comparison in self.comparisons:
             if comparison.verdict != "insufficient evidence":
