@@ -330,6 +330,10 @@ class ExactPairOfAll(ExactPair):
         of_others = super().limits(contrast, level, self._nulls_of_others(contrast, anchors))
         return ScaleOfAll(contrast, self.share).ends(of_others)
 
+    def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
+        """Two-sided interval."""
+        return ScaleOfAll(contrast, self.share).ends(super().interval(contrast, level))
+
 
 @dataclass(frozen=True)
 class ExactOddsOfAll(ExactPair):

@@ -334,3 +334,17 @@ def test_ratios_with_a_covariance_are_all_that_is_not_rejected() -> None:
     method = Fieller(math.inf, values=(0.6, 0.5), variances=(4e-4, 2e-4), covariance=1e-4)
     for end in method.limits(1.96):
         assert abs(method.statistic(end)) == pytest.approx(1.96, rel=1e-9)
+
+
+def test_limits_of_a_verdict_where_one_value_is_fair_are_the_interval() -> None:
+    """Outside a range of one value and different are one question: limits of both are alike.
+
+    Of exact tests, too, which are those against all others on another scale.
+    """
+    counts = fs.results.SelectionCounts.from_counts({"a": (18, 2), "b": (30, 25), "c": (9, 21)})
+    differences = fs.demographic_parity_difference(counts=counts, comparisons="overall", margin=0)
+    ratios = fs.disparate_impact(counts=counts, comparisons="overall", threshold=1)
+    for row in (*differences.comparisons, *ratios.comparisons):
+        assert row.procedure.exact
+        assert row.bounds.low <= row.estimate <= row.bounds.high
+        assert tuple(row.bounds)[:2] == pytest.approx(tuple(row.confidence_interval)[:2], abs=1e-9)
