@@ -291,7 +291,11 @@ test_that("groups are compared with pooled ones, in every section that has such 
   by_hand <- fs_madd(d, "s", "two", n_resamples = 199)
   expect_equal(distance$estimate[distance$group == "a"], by_hand$estimate)
   expect_error(audit(comparisons = "rest", reference = "a"), "`reference`")
-  expect_error(audit(comparisons = "overall", strata = "g"), "`strata`")
+  d$half <- rep(c("x", "y"), length.out = n)
+  within <- audit(comparisons = "overall", strata = "half")
+  impact <- within[within$metric == "disparate_impact", ]
+  expect_equal(unique(impact$reference), "all")
+  expect_true(all(is.finite(impact$adjusted)))
   expect_error(audit(comparisons = "rest", simultaneous = "max-z"), "`simultaneous`")
   expect_error(audit(comparisons = "overall", method = "delta"), "`method`")
   expect_error(fs_madd(d, "s", "g", comparisons = "overall"), "`comparisons`")

@@ -181,10 +181,11 @@ test_that("an audit of several classes", {
   expect_match(attr(cuts, "claims"), "Over the whole audit")
   one <- fs_audit(d, "y", "hat", sensitive_features = "g", pos_label = "high", draws = 0)
   expect_false(any(grepl("[", one$metric, fixed = TRUE)))
-  expect_error(
-    fs_audit(d, "y", "hat", sensitive_features = "g", strata = "unit"),
-    "pos_label names one class"
-  )
+  d$half <- rep(c("x", "y"), length.out = nrow(d))
+  within <- fs_audit(d, "y", "hat", sensitive_features = "g", strata = "half")
+  of_classes <- within[startsWith(within$metric, "disparate_impact["), ]
+  expect_equal(nrow(of_classes), 6L)
+  expect_true(all(is.finite(of_classes$adjusted)))
 })
 
 test_that("each class within strata is that class as one of two labels", {
