@@ -338,7 +338,7 @@ SAID = (
         r"group_metric\(metric='f1', contrast='difference', comparisons='overall'",
         "few effective rows",
         fs.group_metric,
-        "errs in up to .084",
+        "errs in up to .077",
         _weighted_function,
         "limits of weighted functions",
     ),

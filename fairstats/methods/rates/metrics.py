@@ -239,7 +239,7 @@ def group_metric(
     ratios of means cover .938 or more, and one limit errs in at most 7.5% (about the value itself
     .18 to .93); of a function of few of the rows (one or two expected) in up to 11%. Under weights
     they are about the value, ratios on the log scale, and too near on one side where fewer than 100
-    effective rows stand behind a value (F1 of 60 rows with weights of CV .7 errs in up to .084; the
+    effective rows stand behind a value (F1 of 60 rows with weights of CV .7 errs in up to .077; the
     result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
 
     Of several classes (`classes`) one class, or cut, has the limits of two labels. Means over
