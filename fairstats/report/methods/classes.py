@@ -101,7 +101,7 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
     if len(metric.needs) == 1:
         only_labels = metric.needs == ("labels",)
         counts, strata = column_of_classes(counts, strata, only_labels=only_labels)
-    if not has_strata_of_classes(metric, kind):
+    if not has_strata_of_classes(metric, kind, counts):
         strata = None
     return compare_classes(metric, counts, settings, kind, inputs.reference, strata=strata)
 
