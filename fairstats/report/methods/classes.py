@@ -174,7 +174,7 @@ PAGE = Page(
         Exhibit(ClassOddsRatioResult, twin=rates.comparisons),
         Exhibit(ClassMaximumResult, questions.CLASSES, twin=pairs.largest_gap),
         Exhibit(ClassStratifiedRatioResult, questions.CLASSES, twin=pairs.stratified),
-        Exhibit(ClassStratifiedDifferenceResult, twin=pairs.stratified),
+        Exhibit(ClassStratifiedDifferenceResult, questions.CLASSES, twin=pairs.stratified),
         Exhibit(ClassStratifiedOddsRatioResult, twin=pairs.stratified),
     ),
 )
