@@ -104,11 +104,18 @@ compare_class_rates <- function(metric, arguments) {
     stop_argument("method", arguments$method, "NULL of several classes")
   }
   if (!is.null(arguments$strata)) {
-    if (kind == "macro") {
-      stop_argument("classes", '"macro" with strata', "each class, or cut, within strata")
-    }
     if (!can_be_adjusted(find_metric(metric))) {
       stop_argument("strata", paste("strata with", metric), "ratios and differences of rates")
+    }
+    if (kind == "macro" && !mean_can_be_adjusted(find_metric(metric), length(found$classes))) {
+      stop_argument(
+        "classes",
+        paste('"macro" of', metric, "with strata"),
+        paste(
+          "differences of means over classes whose cases are different rows, as of true positive",
+          "rates and precision, and the share of right predictions (accuracy)"
+        )
+      )
     }
   }
   within <- NULL
@@ -192,6 +199,12 @@ class_rows <- function(what, input, grouping, pairs, options, kind) {
   within <- stratified_rows(input$stratum, input, grouping, pairs, class_metric, options, rows)
   within$class <- rows$class
   structure(rows, stratified = within)
+}
+
+# Whether the means over classes of a metric have an adjusted version.
+mean_can_be_adjusted <- function(metric, classes) {
+  metric$rates <- paste0(metric$rates, "@mean/", classes)
+  can_be_adjusted(metric, classes^2)
 }
 
 # A largest gap is of rates and means of rates, an odds ratio of rates.
@@ -340,7 +353,8 @@ audited_classes <- function(input, grouping, pairs_of_kind, options) {
     metric <- find_metric(one[1L])
     options$comparisons <- comparisons_of(metric, options$comparisons)
     pairs <- pairs_of_kind(options$comparisons)
-    if (one[2L] == "macro" || !can_be_adjusted(metric)) {
+    # the means that an audit asks for have an adjusted version
+    if (!can_be_adjusted(metric)) {
       own$stratum <- NULL
     }
     rows <- class_rows(metric, own, grouping, pairs, options, one[2L])

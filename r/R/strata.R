@@ -762,9 +762,9 @@ strata_notes <- function(rows) {
 }
 
 # Whether a metric has an adjusted version: ratios, differences and odds ratios of rates, and
-# differences of their means.
-can_be_adjusted <- function(metric) {
-  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
+# differences of their means. `n_cells`: of the table that its rates count.
+can_be_adjusted <- function(metric, n_cells = 4L) {
+  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, n_cells)$parts))
   length(parts) > 0L &&
     metric$contrast != "gap" &&
     all(parts == 1L | (parts > 1L & metric$contrast == "difference"))

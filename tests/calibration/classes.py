@@ -389,5 +389,62 @@ def _cells() -> Iterator[Cell]:
             "classes", method, f"{setting.words}, clusters of 5", of_clusters, 2_000, "conservative"
         )
 
+    for n, n_reference, shift, clustered in (
+        (60, 200, -0.1, False),
+        (100, 100, -0.1, False),
+        (60, 600, 0.05, False),
+        (100, 100, -0.1, True),
+    ):
+        yield _mean_in_strata(n, n_reference, shift, clustered=clustered)
+
+
+def _mean_in_strata(n: int, n_reference: int, shift: float, *, clustered: bool) -> Cell:
+    """The mean over three classes of true positive rates within three strata, at the margin.
+
+    The rates of the group are those of its reference and the shift, in every class and stratum;
+    strata have other shares of classes. Clusters are five rows of one group and stratum, of which
+    each has its first row's prediction, right or not, with probability .5.
+    """
+    shares = np.array([[0.5, 0.35, 0.15], [0.3, 0.5, 0.2], [0.35, 0.25, 0.4]])
+    right_of_reference = np.array([[0.9, 0.8, 0.7], [0.85, 0.75, 0.6], [0.8, 0.6, 0.5]])
+    stratum = np.concatenate([np.repeat(np.arange(3), n), np.repeat(np.arange(3), n_reference)])
+    is_group = np.repeat([True, False], [3 * n, 3 * n_reference])
+    group = np.where(is_group, "a", "b")
+    steps = shares.cumsum(axis=1)[stratum]
+    unit = np.arange(group.size) // 5
+    first = 5 * unit
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        results = []
+        for _ in range(runs):
+            label = np.minimum((rng.random(group.size)[:, None] > steps).sum(axis=1), 2)
+            chance = rng.random(group.size)
+            if clustered:
+                common = rng.random(group.size) < 0.5
+                chance = np.where(common, chance[first], chance)
+            right = chance < right_of_reference[stratum, label] + shift * is_group
+            other = (label + rng.integers(1, 3, group.size)) % 3
+            result = fs.group_metric(
+                label,
+                np.where(right, label, other),
+                metric="tpr_difference",
+                sensitive_features=group,
+                strata=stratum,
+                classes="macro",
+                label_values=[0, 1, 2],
+                margin=abs(shift),
+                reference="b",
+                cluster=unit if clustered else None,
+            )
+            results.append(_answer(result.stratified))
+        return _count(results, shift)
+
+    words = f"3 classes of unlike shares, 3 × {n}/{n_reference}, difference {shift:g}"
+    name = "group_metric(metric='tpr_difference', strata=, classes='macro')"
+    if clustered:
+        words += ", clusters of 5"
+        name = "group_metric(metric='tpr_difference', strata=, classes='macro', cluster=…)"
+    return Cell("strata", name, words, simulate, 2_000, "conservative")
+
 
 CELLS = tuple(_cells())

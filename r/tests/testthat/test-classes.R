@@ -139,7 +139,10 @@ test_that("what cannot be asked", {
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "micro"), "classes")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "ordered"), "order is not known")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "macro"), "every group")
-  expect_error(fs_disparate_impact(d, "hat", "g", classes = "macro", strata = "y"), "macro")
+  expect_error(
+    fs_group_metric(d, "fpr_difference", "y", "hat", "g", classes = "macro", strata = "half"),
+    "macro"
+  )
   expect_error(
     fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", reference = "highest"),
     "by name"

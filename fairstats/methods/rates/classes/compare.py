@@ -29,6 +29,7 @@ from fairstats.methods.rates.classes.result import (
     ClassRatioResult,
 )
 from fairstats.methods.rates.classes.strata import (
+    MEAN,
     adjusted_classes,
     check_classes_within_strata,
     count_in_strata,
@@ -59,8 +60,7 @@ from fairstats.methods.rates.setup import (
     without_idle_weights,
 )
 
-#: What stands in place of a class in the name of a metric: of means, and of largest gaps.
-MEAN = "mean over classes"
+#: What stands in place of a class in the name of largest gaps.
 ALL: dict[Kind, str] = {"one-vs-rest": "all classes", "macro": MEAN, "ordered": "all cuts"}
 RESULT_CLASSES: dict[str, Any] = {
     "ratio": ClassRatioResult,
@@ -208,7 +208,7 @@ def compare_classes(
     """
     check_groups(counts.groups)
     if strata is not None:
-        check_classes_within_strata(metric, kind)
+        check_classes_within_strata(metric, kind, counts)
     compared: Any = without_idle_weights(counts, settings.comparisons)
     counts = compared
     if len(counts.classes) == 2 and kind != "macro" and function is None:

@@ -1,4 +1,6 @@
-"""Several classes within strata: each class, or cut, as one of two labels, all as one family."""
+"""Several classes within strata: each class, or cut, as one of two labels, all as one family; or
+the mean over classes, whose difference is that of every class within strata, joined by MOVER.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any, ClassVar
 from fairstats.ground.counts import ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.registry import Metric, with_class, without_class
+from fairstats.ground.registry import RATES, Metric, Rate, with_class, without_class
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tallies.classes import (
@@ -18,26 +20,36 @@ from fairstats.ground.tallies.classes import (
     names_of_cells,
     places_of_cells,
 )
-from fairstats.methods.rates.classes.rates import Kind, events_of
+from fairstats.methods.rates.classes.rates import ClassRate, Kind, events_of, rates_of_classes
 from fairstats.methods.rates.result import RateComparison
-from fairstats.methods.rates.strata.compare import can_be_adjusted, check_adjustable, compare_within
+from fairstats.methods.rates.strata.compare import (
+    Compared,
+    can_be_adjusted,
+    check_adjustable,
+    compare_within,
+)
 from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedComparison,
     StratifiedDifferenceResult,
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
+    find_crude_metric,
+    rates_of,
 )
+
+#: What stands in place of a class in the name of a metric of means.
+MEAN = "mean over classes"
 
 
 @serialisable(kw_only=True)
 class StratifiedClassComparison(StratifiedComparison):
-    """A group against its reference within strata, in one class or cut.
+    """A group against its reference within strata, in one class or cut, or the mean over classes.
 
     Attributes
     ----------
     label : str
-        The class, "class" in tables; of a cut "from … on".
+        The class, "class" in tables; of a cut "from … on"; empty of a mean.
     """
 
     further: ClassVar[tuple[str, ...]] = ("class=label", *StratifiedComparison.further)
@@ -57,13 +69,26 @@ class _ClassesWithinStrata:
     kind: str = "one-vs-rest"
 
     def _counts_of(self, comparison: RateComparison) -> StratumCounts:
-        """The cells of the class of a comparison, favourable, and of all others."""
+        """The cells of the class of a comparison, favourable, and of all others; of a mean all."""
         kind: Any = self.kind
+        of_strata: Any = self
+        counts: StratumCounts = of_strata.stratum_counts
+        if kind == "macro":
+            return counts
         for event in events_of(self.class_counts, kind):
             if event.label == getattr(comparison, "label", ""):
-                of_strata: Any = self
-                return of_two_labels(of_strata.stratum_counts, self.class_counts, event.positions)
+                return of_two_labels(counts, self.class_counts, event.positions)
         raise TypeError("a comparison of no class")
+
+    def _rates_of(self, comparison: RateComparison) -> tuple[Rate, ...]:
+        """The rates that a comparison is of; of a mean over classes those of every class."""
+        if self.kind != "macro":
+            return rates_of(comparison.metric, self._counts_of(comparison))
+        metric = find_crude_metric(without_class(comparison.metric))
+        if metric is None:
+            raise TypeError("a comparison of no metric")
+        (mean,) = means_over_classes(metric, self.class_counts)
+        return mean.parts or (mean,)
 
 
 @serialisable(eq=False)
@@ -74,7 +99,7 @@ class ClassStratifiedRatioResult(_ClassesWithinStrata, StratifiedRatioResult):
     ----------
     class_counts : ClassCounts
         Rows per group, label and prediction.
-    kind : {"one-vs-rest", "ordered"}
+    kind : {"one-vs-rest", "macro", "ordered"}
         How the classes are asked about.
     """
 
@@ -87,7 +112,7 @@ class ClassStratifiedDifferenceResult(_ClassesWithinStrata, StratifiedDifference
     ----------
     class_counts : ClassCounts
         Rows per group, label and prediction.
-    kind : {"one-vs-rest", "ordered"}
+    kind : {"one-vs-rest", "macro", "ordered"}
         How the classes are asked about.
     """
 
@@ -100,7 +125,7 @@ class ClassStratifiedOddsRatioResult(_ClassesWithinStrata, StratifiedOddsRatioRe
     ----------
     class_counts : ClassCounts
         Rows per group, label and prediction.
-    kind : {"one-vs-rest", "ordered"}
+    kind : {"one-vs-rest", "macro", "ordered"}
         How the classes are asked about.
     """
 
@@ -109,6 +134,14 @@ _RESULT_CLASSES: dict[str, Any] = {
     "ratio": ClassStratifiedRatioResult,
     "difference": ClassStratifiedDifferenceResult,
     "odds_ratio": ClassStratifiedOddsRatioResult,
+}
+
+
+#: How classes are asked about → what follows the name of a metric.
+_OF_KIND: dict[Kind, str] = {
+    "one-vs-rest": "of every class",
+    "macro": "(mean over classes)",
+    "ordered": "of every class",
 }
 
 
@@ -135,34 +168,53 @@ def of_two_labels(
     return counts._with_cells(cells, [place_of_cell[name] for name in counts.cells])
 
 
-def has_strata_of_classes(metric: Metric, kind: Kind) -> bool:
-    """Whether several classes have a comparison within strata."""
-    return can_be_adjusted(metric) and kind != "macro"
+def means_over_classes(metric: Metric, class_counts: ClassCounts) -> list[ClassRate]:
+    """The mean over classes of every rate of a metric."""
+    return rates_of_classes(class_counts, [RATES[name] for name in metric.rates], "macro")
 
 
-def check_classes_within_strata(metric: Metric, kind: Kind) -> None:
+def has_strata_of_classes(metric: Metric, kind: Kind, class_counts: ClassCounts) -> bool:
+    """Whether several classes have a comparison within strata.
+
+    Of means over classes a share of right predictions has all contrasts, and a mean of rates whose
+    cases are different rows its difference.
+    """
+    if not can_be_adjusted(metric):
+        return False
+    if kind != "macro":
+        return True
+    for mean in means_over_classes(metric, class_counts):
+        if mean.interval == "delta" or (mean.parts and metric.contrast != "difference"):
+            return False
+    return True
+
+
+def check_classes_within_strata(metric: Metric, kind: Kind, class_counts: ClassCounts) -> None:
     """Raise where several classes have no comparison within strata."""
     check_adjustable(metric)
-    if not has_strata_of_classes(metric, kind):
+    if not has_strata_of_classes(metric, kind, class_counts):
         raise InputError(
             "classes",
-            got="'macro' with strata",
-            allowed="'one-vs-rest' or 'ordered': each class, or cut, within strata",
-            cure='classes="one-vs-rest"',
+            got=f"'macro' of {metric.name} with strata",
+            allowed=(
+                "differences of means over classes whose cases are different rows, as of true"
+                " positive rates and precision, and the share of right predictions ('accuracy')"
+            ),
+            cure='classes="one-vs-rest", each class within strata',
         )
 
 
 def adjusted_classes(result: Any, metric: Metric, counts: StratumCounts, kind: Kind) -> Any:
     """The result with its comparisons within strata in `stratified`; all are one family."""
     class_counts: ClassCounts = result.class_counts
-    places = {}
-    for event in events_of(class_counts, kind):
-        places[event.label] = of_two_labels(counts, class_counts, event.positions)
-    of_comparisons = [places[comparison.label] for comparison in result.comparisons]
-    settings, judged = compare_within(result, metric, of_comparisons)
+    if kind == "macro":
+        compared = _compared_means(result, metric, counts)
+    else:
+        compared = _compared_classes(result, counts, kind)
+    settings, judged = compare_within(result, metric, compared)
     comparisons = []
     for crude, comparison in zip(result.comparisons, judged, strict=True):
-        name = with_class(without_class(crude.metric) + ENDING, crude.label)
+        name = with_class(without_class(crude.metric) + ENDING, crude.label or MEAN)
         fields = {**vars(comparison), "metric": name}
         comparisons.append(StratifiedClassComparison(**fields, label=crude.label))
     within = _RESULT_CLASSES[metric.contrast](
@@ -170,9 +222,32 @@ def adjusted_classes(result: Any, metric: Metric, counts: StratumCounts, kind: K
         comparisons=tuple(comparisons),
         settings=settings,
         counts=class_counts,
-        words=f"{metric.label} of every class within strata",
+        words=f"{metric.label} {_OF_KIND[kind]} within strata",
         stratum_counts=counts,
         class_counts=class_counts,
         kind=kind,
     )
     return replace(result, stratified=within)
+
+
+def _compared_classes(result: Any, counts: StratumCounts, kind: Kind) -> list[Compared]:
+    """Of every comparison the cells of its class, or cut, and its rates."""
+    class_counts: ClassCounts = result.class_counts
+    cells_of_label = {}
+    for event in events_of(class_counts, kind):
+        cells_of_label[event.label] = of_two_labels(counts, class_counts, event.positions)
+    compared = []
+    for comparison in result.comparisons:
+        cells = cells_of_label[comparison.label]
+        compared.append(Compared(cells, rates_of(comparison.metric, cells)))
+    return compared
+
+
+def _compared_means(result: Any, metric: Metric, counts: StratumCounts) -> list[Compared]:
+    """Of every comparison all cells, and the rates of the classes: pairs come rate by rate."""
+    means = means_over_classes(metric, result.class_counts)
+    n_pairs = len(result.comparisons) // len(means)
+    compared = []
+    for mean in means:
+        compared += [Compared(counts, mean.parts or (mean,))] * n_pairs
+    return compared

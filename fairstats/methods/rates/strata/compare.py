@@ -18,7 +18,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.progress import each_of
-from fairstats.ground.registry import RATES, Metric
+from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import (
@@ -103,8 +103,10 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
     The same pairs, as one family of their own.
     """
     check_adjustable(metric)
-    of_comparisons = [counts] * len(result.comparisons)
-    settings, judged = compare_within(result, metric, of_comparisons)
+    compared = []
+    for comparison in result.comparisons:
+        compared.append(Compared(counts, rates_of(comparison.metric, counts)))
+    settings, judged = compare_within(result, metric, compared)
     result_fields: dict[str, Any] = {
         "metric": metric.name + ENDING,
         "comparisons": judged,
@@ -117,25 +119,37 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
     return replace(result, stratified=within)
 
 
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What one comparison within strata is of.
+
+    `counts`: the cells of every group; `rates`: one rate of these, or those that it is the mean of.
+    """
+
+    counts: StratumCounts
+    rates: tuple[Rate, ...]
+
+
 def compare_within(
-    result: Any, metric: Metric, counts: Sequence[StratumCounts]
+    result: Any, metric: Metric, of_comparisons: Sequence[Compared]
 ) -> tuple[Inference, tuple[StratifiedComparison, ...]]:
     """The comparisons of a result within strata, as one family, and their settings.
 
-    `counts`: the cells that each comparison is of.
+    `of_comparisons`: the cells and rates that each is of.
     """
     settings = replace(result.settings, method=SCORE)
     chosen_by_data = settings.reference_rule == "highest"
     together = together_of(result)
     levels = _JointLevels.of(settings, together)
     compared = []
-    within_strata = list(zip(result.comparisons, counts, strict=True))
+    within_strata = list(zip(result.comparisons, of_comparisons, strict=True))
     for comparison, of_comparison in each_of(within_strata, "comparisons within strata"):
         compared.append(
             _compare_within_strata(comparison, metric.contrast, of_comparison, settings, levels)
         )
     judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)
-    return settings, _with_disagreements(result.comparisons, judged, metric.contrast, counts[0])
+    first_counts = of_comparisons[0].counts
+    return settings, _with_disagreements(result.comparisons, judged, metric.contrast, first_counts)
 
 
 def together_of(result: Any) -> int:
@@ -231,7 +245,7 @@ class _StratifiedScore:
 
 @dataclass(frozen=True)
 class _MeanOfScores:
-    """The stratified score of a difference of means of two rates: their scores, joined by MOVER."""
+    """The stratified score of a difference of means of rates: their scores, joined by MOVER."""
 
     scores: tuple[_StratifiedScore, ...]
 
@@ -266,21 +280,22 @@ def compare_within_strata(
 ) -> tuple[StratifiedComparison, Evidence]:
     """One adjusted comparison, with so many whose intervals hold at once, and its evidence."""
     levels = _JointLevels.of(settings, together)
-    return _compare_within_strata(crude_comparison, contrast, counts, settings, levels)
+    compared = Compared(counts, rates_of(crude_comparison.metric, counts))
+    return _compare_within_strata(crude_comparison, contrast, compared, settings, levels)
 
 
 def _compare_within_strata(
     crude_comparison: RateComparison,
     contrast: str,
-    counts: StratumCounts,
+    compared: Compared,
     settings: Inference,
     levels: _JointLevels,
 ) -> tuple[StratifiedComparison, Evidence]:
     """One adjusted comparison, and the evidence of its verdict."""
     contrast_kind = cast("Contrast", contrast)
     pair = pair_tables(
-        counts,
-        rates_of(crude_comparison.metric, counts),
+        compared.counts,
+        compared.rates,
         contrast_kind,
         crude_comparison.group,
         crude_comparison.reference,

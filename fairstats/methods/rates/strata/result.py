@@ -157,6 +157,10 @@ class _AdjustedComparisons(WithinStrata):
         """The cells that a comparison is of."""
         return self.stratum_counts
 
+    def _rates_of(self, comparison: RateComparison) -> tuple[Rate, ...]:
+        """The rates that a comparison is of: one, or those that it is the mean of."""
+        return rates_of(comparison.metric, self._counts_of(comparison))
+
     def by_stratum(self) -> pd.DataFrame:
         """Rates and contrast of every comparison in every stratum.
 
@@ -174,7 +178,7 @@ class _AdjustedComparisons(WithinStrata):
             counts = self._counts_of(comparison)
             pair = pair_tables(
                 counts,
-                rates_of(comparison.metric, counts),
+                self._rates_of(comparison),
                 cast("Contrast", self.scale),
                 comparison.group,
                 comparison.reference,
@@ -295,7 +299,7 @@ def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floa
     """
     counts: StratumCounts = result._counts_of(c)
     of_pair = pair_counts(counts, c.group, c.reference, result.settings.comparisons)
-    stratum_tables = [count_table(of_pair, each_rate) for each_rate in rates_of(c.metric, counts)]
+    stratum_tables = [count_table(of_pair, each_rate) for each_rate in result._rates_of(c)]
     tables: list[tuple[Floats, Floats, Floats, Floats]] = []
     for tables_of_rate in stratum_tables:
         tables.append((tables_of_rate.k1, tables_of_rate.n1, tables_of_rate.k0, tables_of_rate.n0))
@@ -317,7 +321,7 @@ def sums_of_units(result: Any, c: RateComparison) -> tuple[Any, ...] | None:
     cases: list[int] = []
     n_successes = []
     n_cases = []
-    for rate in rates_of(c.metric, of_pair):
+    for rate in result._rates_of(c):
         successes += [of_pair.cells.index(cell_name) + 1 for cell_name in rate.successes]
         cases += [of_pair.cells.index(cell_name) + 1 for cell_name in rate.cases]
         n_successes.append(len(rate.successes))
