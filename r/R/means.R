@@ -241,9 +241,6 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     if (arguments$comparisons %in% POOLED && arguments$simultaneous == "max-z") {
       stop_argument("simultaneous", "\"max-z\" beside all other rows, or all", "\"bonferroni\"")
     }
-    if (arguments$comparisons == "overall" && !is.null(scene$stratum)) {
-      stop_argument("strata", "quantiles beside everybody", "\"rest\", or statistic = \"mean\"")
-    }
     input <- scene$input
     one_group_each(input$cluster, place)
     values <- quantile_values(
@@ -258,7 +255,7 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
       compare <- if (is.null(order)) {
         means_in_strata(numbers[[column]])
       } else {
-        quantiles_in_strata(numbers[[column]], order)
+        quantiles_in_strata(numbers[[column]], order, place)
       }
       adjusted_rows(compare, place, scene$stratum, scene$input, groups, crude, about)
     }
@@ -570,6 +567,7 @@ mover_of_two <- function(values, limits_of, back = identity, scale = identity, f
   }
   limits <- function(critical) back(ends(critical))
   list(
+    limits_of = limits_of,
     estimate = back(values[1L] - values[2L]),
     std_error = diff(limits(1)) / 2,
     z = z,
@@ -852,7 +850,7 @@ quantile_of_weighted_rows <- function(x, w, unit, order) {
 # (1966, Annals of Mathematical Statistics 37, 577-580) errors are those of the shares below both
 # quantiles, over densities that come from the widths of limits; the distance to each limit counts by
 # the share of its error that the difference has from it.
-quantile_beside_all <- function(samples, g, own, all, everybody, ratio) {
+quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales = NULL) {
   weights <- function(s) if (is.null(s$w)) rep(1, length(s$x)) else s$w
   excess <- function(s, value) {
     w <- weights(s)
@@ -869,8 +867,9 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio) {
   variance <- c(product(here[[1L]], here[[1L]]), product(of_all, of_all))
   widths <- vapply(both, function(q) diff(q$own(2)), 0)
   slope <- ifelse(variance > 0, widths / (4 * sqrt(variance)), 0)
+  # of sums over strata errors are divided by these
   if (ratio) {
-    slope <- slope / values
+    slope <- slope / if (is.null(scales)) values else scales
   }
   common <- share[g] * slope[2L]
   from_group <- slope[1L]^2 *

@@ -204,7 +204,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments$strata,
     if (metric == "isotonic_calibration") {
       metric
-    } else if (metric %in% c("auc", coefficients, BRIER_PARTS) && kind == "overall") {
+    } else if (metric %in% c("auc", BRIER_PARTS) && kind == "overall") {
       paste(metric, "beside everybody")
     }
   )
@@ -321,7 +321,7 @@ risk_table <- function(metric, arguments, cutoffs) {
       } else if (metric %in% BRIER_PARTS) {
         parts_in_strata(metric, y, score)
       } else {
-        regressions_in_strata(metric, y, score)
+        regressions_in_strata(metric, y, score, place)
       }
       within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
     }

@@ -45,11 +45,10 @@ from fairstats.methods.rates.numbers.cutoffs import (
 from fairstats.methods.rates.numbers.options import (
     check_contrast,
     check_rows_of_bootstrap,
-    check_strata_of_numbers,
     make_number_settings,
     name_of_strata,
 )
-from fairstats.methods.rates.numbers.quantile_sides import quantiles_beside_all
+from fairstats.methods.rates.numbers.quantile_sides import quantiles_beside_all, quantiles_of_strata
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
     NumberDifferenceResult,
@@ -58,6 +57,7 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
 from fairstats.methods.rates.numbers.strata_draws import drawn_cells
 from fairstats.methods.rates.numbers.strata_limits import CellValues
+from fairstats.methods.rates.numbers.strata_of_all import Everybody
 from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -337,8 +337,6 @@ def means(
     )
     if order is not None:
         _check_quantiles(from_counts, settings)
-        beside_all = comparisons == OVERALL_ROWS
-        check_strata_of_numbers(strata, "quantiles beside everybody" if beside_all else "")
     if standardised:
         _check_standardised(from_counts, order, by_quantile=by_quantile)
     if by_quantile:
@@ -453,7 +451,13 @@ def _quantiles_by_stratum(
         enough.append(sample.rows >= least - 1e-9 and sample.size >= MIN_UNITS - 1e-9)
     positive = [sample.smallest > 0 for sample in samples]
     shape = (len(within.strata), len(rows.groups.labels))
+    everybody: tuple[Everybody, ...] = ()
+    if settings.comparisons == OVERALL_ROWS:
+        n_sides = shape[1]
+        of_strata = [samples[first : first + n_sides] for first in range(0, len(samples), n_sides)]
+        everybody = tuple(quantiles_of_strata(outcomes, of_strata, order))
     return CellValues(
+        everybody=everybody,
         values=QuantileValues(groups=crossed.groups.labels, samples=samples),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),

@@ -377,6 +377,20 @@ def test_the_study_decides_as_the_public_function() -> None:
         ),
         ("means", {"comparisons": "rest", "statistic": "median"}, "", {"y": "wage"}),
         ("fits", {"comparisons": "rest"}, "", {"y_true": "label", "score": "risk"}),
+        ("fits", {"comparisons": "overall"}, "", {"y_true": "label", "score": "risk"}),
+        (
+            "fits",
+            {"comparisons": "overall", "metric": "intercept"},
+            "weights and clusters in one branch",
+            {"y_true": "label", "score": "risk"},
+        ),
+        ("means", {"comparisons": "overall", "statistic": "median"}, "", {"y": "wage"}),
+        (
+            "means",
+            {"comparisons": "overall", "statistic": 0.6, "contrast": "ratio"},
+            "weights and clusters in one branch",
+            {"y": "wage"},
+        ),
         (
             "means",
             {"comparisons": "overall", "contrast": "standardised_difference", **DRAWS},
@@ -385,7 +399,7 @@ def test_the_study_decides_as_the_public_function() -> None:
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:(calibration|median)_")
+@pytest.mark.filterwarnings("ignore:(calibration|median|quantile)")
 def test_every_number_is_recomputed_in_r(
     what: str, options: dict[str, Any], design: str, names: dict[str, str]
 ) -> None:
@@ -395,6 +409,8 @@ def test_every_number_is_recomputed_in_r(
     data = {"sensitive_features": frame["group"].to_numpy(), "strata": frame["branch"].to_numpy()}
     for argument, name in names.items():
         data[argument] = frame[name].to_numpy()
+    if names:
+        data.update({argument: column.to_numpy() for argument, column in columns.items()})
     table = fs.crosscheck(result, data=data).to_frame()
     assert set(table["verdict"]) <= {"agrees", "within Monte Carlo error"}
     assert len(table) >= 60
