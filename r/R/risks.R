@@ -27,7 +27,8 @@
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them.
 #' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights
-#'   p1 p0 / (p1 + p0) of the rows with a favourable label.
+#'   p1 p0 / (p1 + p0) of the rows with a favourable label. AUC and parts of the Brier score are not
+#'   compared with everybody there.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit

@@ -155,8 +155,7 @@ def means(
         takes the group with the highest value and makes intervals and verdicts hold over all pairs.
     comparisons : {"reference", "all", "rest", "overall"}, default "reference"
         Each other group against the reference; all pairs; each group against all other rows
-        together; or against all rows, its own among them, with the groups' shares fixed (quantiles
-        not within strata).
+        together; or against all rows, its own among them, with the groups' shares fixed.
     margin : float, default 0
         Of differences: up to it a difference counts as fair. At 0 any difference that is shown is
         a violation, and none can be shown to be absent. Of standardised differences .1 or .2, say.
@@ -180,8 +179,8 @@ def means(
         the stratified score. Strata without two rows (or
         clusters) of both are left out and named. With "rest" all other rows of a stratum are one
         group; with "overall" the group's mean is compared with everybody's, Σn₁m/Σn₁ over the
-        strata, n₁ the group's rows: observed with expected. A tally that was made with strata
-        brings them along.
+        strata, n₁ the group's rows: observed with expected; quantiles of both are summed alike. A
+        tally that was made with strata brings them along.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights, and sampling units, each of which lies within one group. Clusters may lie in
         several strata of means, but not of quantiles and standardised differences. Variances are
@@ -244,7 +243,8 @@ def means(
     both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with
     the widths of these limits. One-sided errors at a nominal .05: medians of 3 × 20/200 .053 and
     .032, of 8 × 40/100 .056 and .034; of few skewed rows in many strata more, for their medians are
-    biased (exponential 8 × 20/100 .066, lognormal .080). Within strata standardised differences are
+    biased (exponential 8 × 20/100 .066, lognormal .080). Beside everybody it is the distances to
+    the limits of the strata's own contrasts that are joined. Within strata standardised differences are
     (Σωm₁ − Σωm₀)/√((Σωs₁² + Σωs₀²)/2), by draws of the units of every stratum, of which five of
     both groups are needed, and 39 of a group beyond the first of every stratum.
 

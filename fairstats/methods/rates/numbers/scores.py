@@ -419,9 +419,11 @@ def calibration(
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
 
-    Beside everybody ("overall", not within strata) a coefficient is compared with that of the
-    regression of all rows, whose errors both have: by the jackknife within groups of the difference
-    of both, one step of Newton each, and Student's t.
+    Beside everybody ("overall") a coefficient is compared with that of the regression of all rows,
+    whose errors both have: by the jackknife within groups of the difference of both, one step of
+    Newton each, and Student's t. Within strata the group's and everybody's coefficients are summed
+    with the group's rows (or weights), and the distances to the limits of their differences are
+    joined by MOVER; one stratum has the numbers without strata.
 
     With weights or clusters estimates are those of R's ``survey::svyglm``; standard errors leave
     out one row or cluster each (one step of Newton, as HC3 does [3]_), for the sandwich of few
