@@ -34,8 +34,8 @@ FEWEST_UNITS <- 20
 #'   weights of Mantel and Haenszel, w = w1 w0 / (w1 + w0), of the rows of both groups or their
 #'   weights; quantiles, variances and mean squared errors are summed alike, and rates at a cut-off
 #'   compared by the stratified score. `"rest"`: all other rows of every stratum; `"overall"`: means
-#'   of a group and of everybody, summed by the rows of the group. Clusters may lie in several strata
-#'   of means and errors.
+#'   or quantiles of a group and of everybody, summed by the rows of the group. Clusters may lie in
+#'   several strata of means and errors.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
@@ -241,9 +241,6 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     if (arguments$comparisons %in% POOLED && arguments$simultaneous == "max-z") {
       stop_argument("simultaneous", "\"max-z\" beside all other rows, or all", "\"bonferroni\"")
     }
-    if (arguments$comparisons == "overall" && !is.null(scene$stratum)) {
-      stop_argument("strata", "quantiles beside everybody", "\"rest\", or statistic = \"mean\"")
-    }
     input <- scene$input
     one_group_each(input$cluster, place)
     values <- quantile_values(
@@ -258,7 +255,7 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
       compare <- if (is.null(order)) {
         means_in_strata(numbers[[column]])
       } else {
-        quantiles_in_strata(numbers[[column]], order)
+        quantiles_in_strata(numbers[[column]], order, place)
       }
       adjusted_rows(compare, place, scene$stratum, scene$input, groups, crude, about)
     }
@@ -570,6 +567,7 @@ mover_of_two <- function(values, limits_of, back = identity, scale = identity, f
   }
   limits <- function(critical) back(ends(critical))
   list(
+    limits_of = limits_of,
     estimate = back(values[1L] - values[2L]),
     std_error = diff(limits(1)) / 2,
     z = z,
@@ -852,7 +850,7 @@ quantile_of_weighted_rows <- function(x, w, unit, order) {
 # (1966, Annals of Mathematical Statistics 37, 577-580) errors are those of the shares below both
 # quantiles, over densities that come from the widths of limits; the distance to each limit counts by
 # the share of its error that the difference has from it.
-quantile_beside_all <- function(samples, g, own, all, everybody, ratio) {
+quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales = NULL) {
   weights <- function(s) if (is.null(s$w)) rep(1, length(s$x)) else s$w
   excess <- function(s, value) {
     w <- weights(s)
@@ -869,8 +867,9 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio) {
   variance <- c(product(here[[1L]], here[[1L]]), product(of_all, of_all))
   widths <- vapply(both, function(q) diff(q$own(2)), 0)
   slope <- ifelse(variance > 0, widths / (4 * sqrt(variance)), 0)
+  # of sums over strata errors are divided by these
   if (ratio) {
-    slope <- slope / values
+    slope <- slope / if (is.null(scales)) values else scales
   }
   common <- share[g] * slope[2L]
   from_group <- slope[1L]^2 *

@@ -27,7 +27,8 @@
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them.
 #' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights
-#'   p1 p0 / (p1 + p0) of the rows with a favourable label.
+#'   p1 p0 / (p1 + p0) of the rows with a favourable label. AUC and parts of the Brier score are not
+#'   compared with everybody there.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -204,7 +205,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments$strata,
     if (metric == "isotonic_calibration") {
       metric
-    } else if (metric %in% c("auc", coefficients, BRIER_PARTS) && kind == "overall") {
+    } else if (metric %in% c("auc", BRIER_PARTS) && kind == "overall") {
       paste(metric, "beside everybody")
     }
   )
@@ -321,7 +322,7 @@ risk_table <- function(metric, arguments, cutoffs) {
       } else if (metric %in% BRIER_PARTS) {
         parts_in_strata(metric, y, score)
       } else {
-        regressions_in_strata(metric, y, score)
+        regressions_in_strata(metric, y, score, place)
       }
       within <- adjusted_rows(compare, place[rows], stratum, design, groups, crude, about)
     }

@@ -24,33 +24,52 @@ cochran_test <- function(differences, variances) {
 
 # A comparison of two groups, of which `cells` has for every crossing of stratum and group: value,
 # own(k, critical), enough, positive, n, weight, and of regressions bias and size. `pair`: the
-# crossings of the group and then those of the reference.
+# crossings of the group and then those of the reference, or of all others where `cells` has all rows
+# of every stratum in `all`: with these the group is then compared, with its own weights.
 compare_adjusted_limits <- function(cells, pair, contrast, limit, level, together) {
+  of_all <- !is.null(cells$all)
   half <- length(pair) / 2
   at <- list(pair[seq_len(half)], pair[half + seq_len(half)])
   used <- which(cells$enough[at[[1L]]] & cells$enough[at[[2L]]])
   at <- lapply(at, function(k) k[used])
-  share <- cells$weight[at[[1L]]] *
-    cells$weight[at[[2L]]] /
-    (cells$weight[at[[1L]]] + cells$weight[at[[2L]]])
+  weight <- lapply(at, function(k) cells$weight[k])
+  share <- weight[[1L]] * if (of_all) 1 else weight[[2L]] / (weight[[1L]] + weight[[2L]])
   share <- share / sum(share)
+  everybody <- cells$all[used]
   # a bias is as 1 / n: what one stratum of all these rows would not have is taken away
-  shift <- lapply(at, function(k) {
-    if (is.null(cells$bias)) 0 else cells$bias[k] * (1 - cells$size[k] / sum(cells$size[k]))
-  })
-  of_strata <- lapply(1:2, function(g) cells$value[at[[g]]] - shift[[g]])
+  raw <- lapply(at, function(k) cells$value[k])
+  bias <- lapply(at, function(k) cells$bias[k])
+  size <- lapply(at, function(k) cells$size[k])
+  if (of_all) {
+    raw[[2L]] <- vapply(everybody, `[[`, 0, "value")
+    bias[[2L]] <- vapply(everybody, `[[`, 0, "bias")
+    squares <- weight[[1L]]^2 / size[[1L]] + weight[[2L]]^2 / size[[2L]]
+    size[[2L]] <- (weight[[1L]] + weight[[2L]])^2 / squares
+  }
+  shift <- Map(
+    function(b, n) if (is.null(cells$bias)) rep(0, length(used)) else b * (1 - n / sum(n)),
+    bias,
+    size
+  )
+  of_strata <- Map(`-`, raw, shift)
   limits_of <- function(g, critical) {
-    ends <- vapply(at[[g]], function(k) cells$own(k, critical), c(0, 0))
+    ends <- if (of_all && g == 2L) {
+      vapply(everybody, function(all) all$own(critical), c(0, 0))
+    } else {
+      vapply(at[[g]], function(k) cells$own(k, critical), c(0, 0))
+    }
     ends - rep(shift[[g]], each = 2L)
   }
   value <- vapply(of_strata, function(v) if (length(used)) sum(share * v) else NaN, 0)
+  over_strata <- function(g, ends) {
+    reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+    value[g] + c(-reach(of_strata[[g]] - ends[1L, ]), reach(ends[2L, ] - of_strata[[g]]))
+  }
   own <- function(g, critical) {
     if (!length(used)) {
       return(c(NaN, NaN))
     }
-    ends <- limits_of(g, critical)
-    reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
-    value[g] + c(-reach(of_strata[[g]] - ends[1L, ]), reach(ends[2L, ] - of_strata[[g]]))
+    over_strata(g, limits_of(g, critical))
   }
   ratio <- contrast == "ratio"
   none <- !length(used) || (ratio && !all(cells$positive[unlist(at)]))
@@ -62,8 +81,21 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
     own,
     cells$method
   )
+  if (of_all) {
+    values$n[2L] <- sum(values$n)
+    values$against <- function(g, reference, ratio) {
+      list(
+        value = value[2L],
+        n = values$n[2L],
+        own = function(critical) own(2L, critical),
+        contrast = if (!none) {
+          contrast_over_strata(everybody, value, shift, share, over_strata, ratio)
+        }
+      )
+    }
+  }
   found <- c(0, NaN, NaN)
-  if (!none) {
+  if (!none && !of_all) {
     scale <- if (ratio) log else identity
     widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 2)))^2 / 16, numeric(length(used)))
     found <- cochran_test(
@@ -72,6 +104,27 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
     )
   }
   compare_adjusted(values, contrast, limit, level, together, c(length(used), found))
+}
+
+# A group beside everybody over strata: the distances that each stratum's contrast has, by MOVER.
+contrast_over_strata <- function(everybody, value, shift, share, over_strata, ratio) {
+  parts <- lapply(everybody, function(all) all$contrast(if (ratio) value))
+  scale <- if (ratio) function(x) log(pmax(x, 0)) else identity
+  back <- if (ratio) exp else identity
+  found <- mover_of_two(
+    scale(value),
+    function(k, critical) {
+      ends <- vapply(parts, function(part) back(part$limits_of(k, critical)), c(0, 0))
+      scale(over_strata(k, ends - rep(shift[[k]], each = 2L)))
+    },
+    back,
+    scale
+  )
+  # a jackknife has a standard error of its own
+  if (!is.null(everybody[[1L]]$has_error)) {
+    found$std_error <- sqrt(sum((share * vapply(parts, `[[`, 0, "std_error"))^2))
+  }
+  found
 }
 
 weight_of_cells <- function(cell, count, weight) {
@@ -97,6 +150,78 @@ quantiles_of_cells <- function(y, cell, count, order, weight = NULL, cluster = N
     n = values$n,
     weight = weight_of_cells(cell, count, weight),
     method = values$method
+  )
+}
+
+# What compares group `g` with all rows of each of `count` strata by quantiles.
+quantiles_of_all_in_strata <- function(y, stratum, place, count, order, weight, cluster, g, ratio) {
+  lapply(seq_len(count), function(h) {
+    here <- stratum == h
+    groups <- sort(unique(place[here]))
+    unit <- if (!is.null(cluster)) cluster[here]
+    samples <- unname(samples_of(
+      y[here],
+      match(place[here], groups),
+      length(groups),
+      FALSE,
+      weight[here],
+      unit
+    ))
+    pick <- function(name) unlist(lapply(samples, `[[`, name))
+    all <- list(x = pick("x"), w = pick("w"), unit = pick("unit"))
+    everybody <- quantile_of_sample(all, order)
+    at <- match(g, groups)
+    list(
+      value = everybody$value,
+      own = everybody$own,
+      bias = 0,
+      contrast = function(scales) {
+        own <- quantile_of_sample(samples[[at]], order)
+        quantile_beside_all(samples, at, own, all, everybody, ratio, scales)
+      }
+    )
+  })
+}
+
+# The same by slopes or intercepts.
+regressions_of_all_in_strata <- function(
+  metric,
+  y,
+  score,
+  stratum,
+  place,
+  count,
+  weight,
+  cluster,
+  g
+) {
+  lapply(seq_len(count), function(h) {
+    here <- stratum == h
+    unit <- if (!is.null(cluster)) cluster[here]
+    rows <- rows_of_groups(y[here], score[here], place[here], max(place), weight[here], unit)
+    all <- attr(rows, "all")
+    fitted <- regression_values(list(all), metric)
+    list(
+      value = fitted$value,
+      own = function(critical) fitted$own(1L, critical),
+      bias = bias_of_regression(all, metric),
+      has_error = TRUE,
+      contrast = function(scales) coefficient_beside_all(all, g, metric)
+    )
+  })
+}
+
+# Strata and groups of rows that stand once in the crossings of all groups with the strata, and once
+# more among all others of each: `count` crossings, `pair` as that of compare_adjusted_limits().
+places_of_crossings <- function(cell, count, pair) {
+  sides <- count / (length(pair) / 2)
+  place <- (cell - 1L) %% sides + 1L
+  list(
+    once = place <= sides / 2,
+    stratum = (cell - 1L) %/% sides + 1L,
+    place = place,
+    count = count / sides,
+    g = (pair[1L] - 1L) %% sides + 1L
   )
 }
 
@@ -174,9 +299,22 @@ steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
 }
 
 # What compares two groups within strata, for adjusted_rows().
-quantiles_in_strata <- function(y, order) {
+quantiles_in_strata <- function(y, order, place) {
   function(cell, count, design, about, together) {
     cells <- quantiles_of_cells(y, cell, count, order, design$weight, design$cluster)
+    if (identical(about$comparisons, "overall")) {
+      cells$all <- quantiles_of_all_in_strata(
+        y,
+        (cell - 1L) %/% 2L + 1L,
+        place,
+        count / 2,
+        order,
+        design$weight,
+        design$cluster,
+        place[cell %% 2L == 1L][1L],
+        about$contrast == "ratio"
+      )
+    }
     function(pair) {
       level <- about$options$confidence_level
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
@@ -184,9 +322,22 @@ quantiles_in_strata <- function(y, order) {
   }
 }
 
-regressions_in_strata <- function(metric, y, score) {
+regressions_in_strata <- function(metric, y, score, place) {
   function(cell, count, design, about, together) {
     cells <- regressions_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
+    if (identical(about$comparisons, "overall")) {
+      cells$all <- regressions_of_all_in_strata(
+        metric,
+        y,
+        score,
+        (cell - 1L) %/% 2L + 1L,
+        place,
+        count / 2,
+        design$weight,
+        design$cluster,
+        place[cell %% 2L == 1L][1L]
+      )
+    }
     function(pair) {
       level <- about$options$confidence_level
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
@@ -196,12 +347,37 @@ regressions_in_strata <- function(metric, y, score) {
 
 # Every number of a comparison of a report, from the rows; `cell`: the crossing of each row, `pair`:
 # those of the group and then of its reference.
-crosscheck_adjusted_quantiles <- function(y, cell, count, order, weight, cluster, pair, ...) {
+crosscheck_adjusted_quantiles <- function(
+  y,
+  cell,
+  count,
+  order,
+  weight,
+  cluster,
+  pair,
+  contrast,
+  ...,
+  of_all = FALSE
+) {
   if (!is.null(cluster)) {
     cluster <- as.integer(factor(cluster))
   }
   cells <- quantiles_of_cells(y, cell, count, order, weight, cluster)
-  row <- compare_adjusted_limits(cells, pair, ...)
+  if (of_all) {
+    at <- places_of_crossings(cell, count, pair)
+    cells$all <- quantiles_of_all_in_strata(
+      y[at$once],
+      at$stratum[at$once],
+      at$place[at$once],
+      at$count,
+      order,
+      weight[at$once],
+      cluster[at$once],
+      at$g,
+      contrast == "ratio"
+    )
+  }
+  row <- compare_adjusted_limits(cells, pair, contrast, ...)
   as_columns(list(row[names(row) != "method"]))
 }
 
@@ -214,9 +390,24 @@ crosscheck_adjusted_regressions <- function(
   weight,
   cluster,
   pair,
-  ...
+  ...,
+  of_all = FALSE
 ) {
   cells <- regressions_of_cells(metric, y, score, cell, count, weight, cluster)
+  if (of_all) {
+    at <- places_of_crossings(cell, count, pair)
+    cells$all <- regressions_of_all_in_strata(
+      metric,
+      y[at$once],
+      score[at$once],
+      at$stratum[at$once],
+      at$place[at$once],
+      at$count,
+      weight[at$once],
+      cluster[at$once],
+      at$g
+    )
+  }
   row <- compare_adjusted_limits(cells, pair, ...)
   as_columns(list(row[names(row) != "method"]))
 }

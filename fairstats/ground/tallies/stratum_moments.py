@@ -249,8 +249,8 @@ def cross_with_strata(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
     return strata, crossed
 
 
-def _cross(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
-    """The same, wherever clusters lie."""
+def places_of_strata(outcomes: Outcomes) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Place of the stratum of each row among those that have rows, and their names."""
     if outcomes.strata is None:
         raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
     names, order = strata_in_order(outcomes.strata)
@@ -258,8 +258,13 @@ def _cross(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
     kept = [place for place in order if place in present]
     rank = np.zeros(len(names), dtype=np.intp)
     rank[kept] = np.arange(len(kept))
-    codes = rank[outcomes.strata.codes] * len(outcomes.groups.labels) + outcomes.groups.codes
-    strata = tuple(names[place] for place in kept)
+    return rank[outcomes.strata.codes], tuple(names[place] for place in kept)
+
+
+def _cross(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
+    """The same, wherever clusters lie."""
+    places, strata = places_of_strata(outcomes)
+    codes = places * len(outcomes.groups.labels) + outcomes.groups.codes
     labels = cross_names(strata, outcomes.groups.labels)
     crossed = replace(outcomes.groups, codes=codes, labels=labels, levels=labels)
     return strata, replace(outcomes, groups=crossed)

@@ -57,13 +57,12 @@ class NumbersOfAll:
         value: float,
         value_of_all: float,
         widths: tuple[float, float],
-        *,
-        logarithms: bool,
+        scales: tuple[float, float] | None = None,
     ) -> PartOfQuantiles:
         """Of one group, whose quantile is `value`.
 
-        `widths`: of the limits of both quantiles at two standard errors; `logarithms`: whether the
-        logarithms of both are compared.
+        `widths`: of the limits of both quantiles at two standard errors; `scales`: where logarithms
+        are compared, what errors of both are divided by: their values.
         """
         own = self.group == group
         by_own_value = self._excess(own, value)
@@ -72,9 +71,9 @@ class NumbersOfAll:
         # how far a quantile moves where the share below it moves by one
         slope = _slope(widths[0], math.sqrt(own_variance))
         slope_of_all = _slope(widths[1], math.sqrt(self._variance_of_all(value_of_all)))
-        if logarithms:
-            slope /= value
-            slope_of_all /= value_of_all
+        if scales is not None:
+            slope /= scales[0]
+            slope_of_all /= scales[1]
         share = float(self.weights[own].sum() / self.weights.sum())
         factor = share * slope_of_all
         from_group = (

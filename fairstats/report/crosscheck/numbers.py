@@ -51,6 +51,7 @@ _TWIN_OF_ADJUSTED_QUANTILES = "crosscheck_adjusted_quantiles"
 _TWIN_OF_ADJUSTED_FITS = "crosscheck_adjusted_regressions"
 _TWIN_OF_ADJUSTED_PARTS = "crosscheck_adjusted_parts"
 _TWIN_OF_ADJUSTED_DRAWS = "crosscheck_adjusted_draws"
+_TWINS_WITH_EVERYBODY = (_TWIN_OF_ADJUSTED_QUANTILES, _TWIN_OF_ADJUSTED_FITS)
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
 #: Twins that take every row, with its weight and cluster.
@@ -242,6 +243,8 @@ def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:
             lines = _OVER_STRATA if comparison.tests else _OVER_STRATA[:1]
         else:
             choices["contrast"] = result.scale
+            if twin in _TWINS_WITH_EVERYBODY:
+                choices["of_all"] = result.settings.comparisons == "overall"
             (row,) = rows_of(bench.call(twin, *arguments, places, **choices))
             yield from compare_row_of_numbers(comparison, row, result, twin, bench)
             lines = _OVER_STRATA

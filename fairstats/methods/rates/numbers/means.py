@@ -45,11 +45,10 @@ from fairstats.methods.rates.numbers.cutoffs import (
 from fairstats.methods.rates.numbers.options import (
     check_contrast,
     check_rows_of_bootstrap,
-    check_strata_of_numbers,
     make_number_settings,
     name_of_strata,
 )
-from fairstats.methods.rates.numbers.quantile_sides import quantiles_beside_all
+from fairstats.methods.rates.numbers.quantile_sides import quantiles_beside_all, quantiles_of_strata
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
     NumberDifferenceResult,
@@ -58,6 +57,7 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
 from fairstats.methods.rates.numbers.strata_draws import drawn_cells
 from fairstats.methods.rates.numbers.strata_limits import CellValues
+from fairstats.methods.rates.numbers.strata_of_all import Everybody
 from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -155,8 +155,7 @@ def means(
         takes the group with the highest value and makes intervals and verdicts hold over all pairs.
     comparisons : {"reference", "all", "rest", "overall"}, default "reference"
         Each other group against the reference; all pairs; each group against all other rows
-        together; or against all rows, its own among them, with the groups' shares fixed (quantiles
-        not within strata).
+        together; or against all rows, its own among them, with the groups' shares fixed.
     margin : float, default 0
         Of differences: up to it a difference counts as fair. At 0 any difference that is shown is
         a violation, and none can be shown to be absent. Of standardised differences .1 or .2, say.
@@ -180,8 +179,8 @@ def means(
         the stratified score. Strata without two rows (or
         clusters) of both are left out and named. With "rest" all other rows of a stratum are one
         group; with "overall" the group's mean is compared with everybody's, Σn₁m/Σn₁ over the
-        strata, n₁ the group's rows: observed with expected. A tally that was made with strata
-        brings them along.
+        strata, n₁ the group's rows: observed with expected; quantiles of both are summed alike. A
+        tally that was made with strata brings them along.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights, and sampling units, each of which lies within one group. Clusters may lie in
         several strata of means, but not of quantiles and standardised differences. Variances are
@@ -244,7 +243,8 @@ def means(
     both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with
     the widths of these limits. One-sided errors at a nominal .05: medians of 3 × 20/200 .053 and
     .032, of 8 × 40/100 .056 and .034; of few skewed rows in many strata more, for their medians are
-    biased (exponential 8 × 20/100 .066, lognormal .080). Within strata standardised differences are
+    biased (exponential 8 × 20/100 .066, lognormal .080). Beside everybody it is the distances to
+    the limits of the strata's own contrasts that are joined. Within strata standardised differences are
     (Σωm₁ − Σωm₀)/√((Σωs₁² + Σωs₀²)/2), by draws of the units of every stratum, of which five of
     both groups are needed, and 39 of a group beyond the first of every stratum.
 
@@ -337,8 +337,6 @@ def means(
     )
     if order is not None:
         _check_quantiles(from_counts, settings)
-        beside_all = comparisons == OVERALL_ROWS
-        check_strata_of_numbers(strata, "quantiles beside everybody" if beside_all else "")
     if standardised:
         _check_standardised(from_counts, order, by_quantile=by_quantile)
     if by_quantile:
@@ -453,7 +451,13 @@ def _quantiles_by_stratum(
         enough.append(sample.rows >= least - 1e-9 and sample.size >= MIN_UNITS - 1e-9)
     positive = [sample.smallest > 0 for sample in samples]
     shape = (len(within.strata), len(rows.groups.labels))
+    everybody: tuple[Everybody, ...] = ()
+    if settings.comparisons == OVERALL_ROWS:
+        n_sides = shape[1]
+        of_strata = [samples[first : first + n_sides] for first in range(0, len(samples), n_sides)]
+        everybody = tuple(quantiles_of_strata(outcomes, of_strata, order))
     return CellValues(
+        everybody=everybody,
         values=QuantileValues(groups=crossed.groups.labels, samples=samples),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),

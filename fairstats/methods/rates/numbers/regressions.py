@@ -132,28 +132,20 @@ def coefficients_beside_all(
     rows: CutRows, values: RegressionValues, metric: str, group_sizes: NDArray[np.int64], z: float
 ) -> dict[int, Side]:
     """Everybody as what each group is compared with; `z`: of the interval of everybody's."""
-    of_rows = _rows_of_all(rows)
-    if rows.counts is not None:
-        negatives, positives = rows.counts.counts.sum(axis=0)
-        everybody = CALIBRATIONS[metric](rows.counts.values, negatives, positives)
-    else:
-        everybody = _WITH_WEIGHTS[metric](_weighted_rows(rows))
-    of_all = RegressionValues((everybody,), ("",), values.by_jackknife)
+    everybody = CoefficientOfAll(rows, metric, values)
     sides = {}
     for group, note in enumerate(values.notes):
         contrast: NumberContrast | None = None
         why_not = ""
-        if not note:
-            difference = _BESIDE_ALL[metric](of_rows, group)
-            if math.isnan(difference.estimate):
-                why_not = f"{values.value(group):.3g} beside everybody has no standard error."
-            else:
-                contrast = _wald(values.value(group), everybody.estimate, difference)
+        if not note and everybody.has_error(group):
+            contrast = everybody.contrast(group)
+        elif not note:
+            why_not = f"{values.value(group):.3g} beside everybody has no standard error."
         sides[group] = Side(
             name=OVERALL,
             n=int(group_sizes.sum()),
-            value=everybody.estimate,
-            interval=of_all.interval(0, z),
+            value=everybody.value,
+            interval=everybody.limits(z),
             positions=(group,),
             contrast=contrast,
             why_not=why_not,
@@ -161,7 +153,57 @@ def coefficients_beside_all(
     return sides
 
 
-def _wald(own: float, of_all: float, difference: Coefficient) -> NumberContrast:
+class CoefficientOfAll:
+    """Slope or intercept of all rows, as what each group is compared with.
+
+    `values`: of the groups, from the place `first` on.
+    """
+
+    def __init__(
+        self, rows: CutRows, metric: str, values: RegressionValues, first: int = 0
+    ) -> None:
+        self.values = values
+        self.first = first
+        if rows.counts is not None:
+            negatives, positives = rows.counts.counts.sum(axis=0)
+            self.coefficient = CALIBRATIONS[metric](rows.counts.values, negatives, positives)
+            n_groups = len(rows.counts.groups)
+        else:
+            self.coefficient = _WITH_WEIGHTS[metric](_weighted_rows(rows))
+            n_groups = len(rows.required_outcomes().groups.labels)
+        of_rows = _rows_of_all(rows)
+        self.differences: dict[int, Coefficient] = {}
+        for group in range(n_groups):
+            if not values.notes[first + group]:
+                self.differences[group] = _BESIDE_ALL[metric](of_rows, group)
+
+    @property
+    def value(self) -> float:
+        """The coefficient."""
+        return self.coefficient.estimate
+
+    @property
+    def bias(self) -> float:
+        """Of the coefficient, to the first order."""
+        return self.coefficient.bias
+
+    def limits(self, z: float) -> tuple[float, float]:
+        """By Wald's, or Student's t."""
+        return RegressionValues((self.coefficient,), ("",)).interval(0, z)
+
+    def has_error(self, group: int) -> bool:
+        """Whether the difference of a group has a standard error."""
+        return group in self.differences and not math.isnan(self.differences[group].estimate)
+
+    def contrast(
+        self, group: int, scales: tuple[float, float] | None = None, *, ratio: bool = False
+    ) -> PartContrast:
+        """A group's coefficient less that of all rows."""
+        own = self.values.value(self.first + group)
+        return _wald(own, self.value, self.differences[group])
+
+
+def _wald(own: float, of_all: float, difference: Coefficient) -> PartContrast:
     """Student's t of a difference."""
 
     def limits(z: float) -> tuple[float, float]:

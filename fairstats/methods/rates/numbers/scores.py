@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fairstats.ground.tallies.stratum_moments import (
     cross_names,
     cross_with_strata,
     names_of_rests,
+    places_of_strata,
 )
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
@@ -66,6 +67,8 @@ from fairstats.methods.rates.numbers.options import (
 from fairstats.methods.rates.numbers.parts_of_all import sides_of_all_parts
 from fairstats.methods.rates.numbers.regressions import (
     CALIBRATIONS,
+    CoefficientOfAll,
+    RegressionValues,
     coefficients_beside_all,
     regression_values,
 )
@@ -416,9 +419,11 @@ def calibration(
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
 
-    Beside everybody ("overall", not within strata) a coefficient is compared with that of the
-    regression of all rows, whose errors both have: by the jackknife within groups of the difference
-    of both, one step of Newton each, and Student's t.
+    Beside everybody ("overall") a coefficient is compared with that of the regression of all rows,
+    whose errors both have: by the jackknife within groups of the difference of both, one step of
+    Newton each, and Student's t. Within strata the group's and everybody's coefficients are summed
+    with the group's rows (or weights), and the distances to the limits of their differences are
+    joined by MOVER; one stratum has the numbers without strata.
 
     With weights or clusters estimates are those of R's ``survey::svyglm``; standard errors leave
     out one row or cluster each (one step of Newton, as HC3 does [3]_), for the sandwich of few
@@ -570,7 +575,7 @@ def _without_strata(metric: str, comparisons: Any) -> str:
     """What has no comparison within strata, in words; empty for what has one."""
     if metric == ISOTONIC:
         return "curves, which strata do not have at the same scores"
-    if metric in (AREA, *CALIBRATIONS, *BRIER_PARTS) and comparisons == OVERALL_ROWS:
+    if metric in (AREA, *BRIER_PARTS) and comparisons == OVERALL_ROWS:
         return f"{metric} beside everybody"
     return ""
 
@@ -654,6 +659,8 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
         if metric in (*CALIBRATIONS, *BRIER_PARTS):
             _, crossed = cross_with_strata(by_side)
             cells = _limits_by_stratum(CutRows(outcomes=crossed), metric, within, n_sides)
+            if settings.comparisons == OVERALL_ROWS:
+                cells = _beside_everybody(cells, _rows_of_strata(rows.required_outcomes()), metric)
         elif metric == AREA:
             _, crossed = cross_with_strata(by_side)
             scored = scored_rows(CutRows(outcomes=crossed))
@@ -664,8 +671,8 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     if in_strata.cells is None:
         return _Sums(moments)
     within = in_strata.moments(metric)
-    if metric in _MEANS or settings.comparisons == OVERALL_ROWS:
-        return _Sums(moments, within=within if metric in _MEANS else None)
+    if metric in _MEANS:
+        return _Sums(moments, within=within)
     sides = in_strata
     if settings.comparisons in POOLED:
         sides = in_strata.beside_rests()
@@ -675,7 +682,29 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
         areas = StratumAreas._from_scores(counted, len(within.strata), n_sides)
         return _Sums(moments, within=within, areas=areas)
     cells = _limits_by_stratum(CutRows(counts=counted), metric, within, n_sides)
+    if settings.comparisons == OVERALL_ROWS:
+        cells = _beside_everybody(cells, in_strata.each(), metric)
     return _Sums(moments, within=within, cells=cells)
+
+
+def _rows_of_strata(outcomes: Outcomes) -> list[CutRows]:
+    """The rows of every stratum."""
+    codes, names = places_of_strata(outcomes)
+    return [CutRows(outcomes=outcomes.take(codes == place)) for place in range(len(names))]
+
+
+def _beside_everybody(cells: CellValues, strata: Sequence[CutRows], metric: str) -> CellValues:
+    """With what compares every group with all rows of a stratum, `strata`."""
+    values = cast("RegressionValues", cells.values)
+    n_sides = cells.enough.shape[1]
+    enough = cells.enough.copy()
+    everybody = []
+    for place, rows in enumerate(strata):
+        found = CoefficientOfAll(rows, metric, values, place * n_sides)
+        everybody.append(found)
+        for group in range(n_sides // 2):
+            enough[place, group] &= found.has_error(group)
+    return replace(cells, enough=enough, everybody=tuple(everybody))
 
 
 def _limits_by_stratum(
@@ -885,6 +914,18 @@ class _ScoresByStratum:
             cells=moments_of_scores(check_given("counts", self.cells), metric),
             attribute=self.attribute,
         )
+
+    def each(self) -> list[CutRows]:
+        """The rows of every stratum."""
+        cells = check_given("counts", self.cells)
+        shape = (len(self.strata), len(self.groups))
+        found = []
+        for counts in cells.counts.reshape(*shape, *cells.counts.shape[1:]):
+            of_stratum = replace(
+                cells, groups=self.groups, counts=counts, totals=None, squares=None
+            )
+            found.append(CutRows(counts=of_stratum))
+        return found
 
     def beside_rests(self) -> _ScoresByStratum:
         """The same with all others of each group behind the groups."""

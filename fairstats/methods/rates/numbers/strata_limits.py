@@ -1,7 +1,9 @@
 """Two groups within strata by what has limits in each stratum: quantiles, slopes, intercepts.
 
 The value of a group is Σ ω·v over the strata, with limits by MOVER over them
-(`numerics/means/strata.py`), and two groups are compared by MOVER once more.
+(`numerics/means/strata.py`), and two groups are compared by MOVER once more. Beside everybody ω are
+the shares of the group, and the difference in a stratum has limits as without strata, which MOVER
+joins over them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,18 @@ from fairstats.ground.stored import check_shape
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.numbers.compare import GroupValues
-from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
+from fairstats.methods.rates.numbers.contrasts import (
+    MoverContrast,
+    NumberContrast,
+    PartContrast,
+    contrast_by_mover,
+)
+from fairstats.methods.rates.numbers.strata_of_all import (
+    Everybody,
+    StoredEverybody,
+    from_logarithm,
+    logarithm,
+)
 from fairstats.methods.rates.numbers.strata_pairs import (
     PairNames,
     divided,
@@ -45,7 +58,8 @@ class CellValues:
     `values`: of the H·G crossings; `enough`: whether a crossing may be used, shape (H, G);
     `positive`: whether it has a ratio, alike; `needs`: what a stratum needs of both groups, in
     words; `spread`: standard deviations, shape (H, G), of standardised differences;
-    `biases`: of values in strata of few rows, shape (H·G,).
+    `biases`: of values in strata of few rows, shape (H·G,); `everybody`: of every stratum, where
+    groups are compared with all rows.
     """
 
     values: GroupValues
@@ -54,12 +68,15 @@ class CellValues:
     needs: str
     spread: NDArray[np.float64] | None = None
     biases: NDArray[np.float64] | None = None
+    everybody: tuple[Everybody, ...] = ()
 
     def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfLimits:
         """A group and its reference within strata."""
+        if pair.of_all and self.everybody:
+            return _pair_beside_everybody(self, moments, pair)
         return PairOfLimits(**pair_of_cells(self, moments, pair))
 
-    def stored(self, z: float) -> StratumValues:
+    def stored(self, z: float, *, ratio: bool = False) -> StratumValues:
         """Values and limits at Φ(z) of all crossings."""
         places = range(self.enough.size)
         limits = np.array([self.values.interval(place, z) for place in places])
@@ -74,7 +91,24 @@ class CellValues:
             method=self.values.method,
             needs=self.needs,
             spread=self.spread,
+            everybody=self._stored_everybody(z, ratio=ratio),
         )
+
+    def _stored_everybody(self, z: float, *, ratio: bool) -> NDArray[np.float64] | None:
+        """Everybody's value in every stratum, and limits of the groups' contrasts with it."""
+        if not self.everybody:
+            return None
+        n_groups = self.enough.shape[1] // 2
+        found = np.full((len(self.everybody), 1 + 2 * n_groups), np.nan)
+        positive = self.positive[:, :n_groups] & self.positive[:, n_groups:]
+        used = self.enough[:, :n_groups] & self.enough[:, n_groups:]
+        for place, each in enumerate(self.everybody):
+            found[place, 0] = each.value
+            for group in range(n_groups):
+                if used[place, group] and (positive[place, group] or not ratio):
+                    limits = each.contrast(group, None, ratio=ratio).limits(z)
+                    found[place, [1 + group, 1 + n_groups + group]] = limits
+        return found
 
 
 @serialisable(eq=False)
@@ -93,6 +127,9 @@ class StratumValues:
         What a stratum needs of both groups to be used.
     spread : ndarray of float, shape (H, G), optional
         Of standardised differences: standard deviations, by which those of values are divided.
+    everybody : ndarray of float, shape (H, 1 + G), optional
+        Of groups beside everybody, of whom all others stand behind the G/2 groups: everybody's
+        value, then the lower and then the upper limits of the contrasts of the groups with it.
     """
 
     value: NDArray[np.float64]
@@ -103,11 +140,14 @@ class StratumValues:
     method: str
     needs: str
     spread: NDArray[np.float64] | None = None
+    everybody: NDArray[np.float64] | None = None
 
     def check_stored(self) -> None:
         """Raise unless what was read from a file has one entry a stratum and group."""
         for name in ("low", "high", "enough", "positive", "spread"):
             check_shape(self, name, getattr(self, name), self.value.shape)
+        n_strata, n_groups = self.value.shape
+        check_shape(self, "everybody", self.everybody, (n_strata, 1 + n_groups))
 
     def _as_cells(self) -> CellValues:
         """The same, with these limits at every level."""
@@ -117,7 +157,24 @@ class StratumValues:
             positive=self.positive,
             needs=self.needs,
             spread=self.spread,
+            everybody=self._of_everybody(),
         )
+
+    def _of_everybody(self) -> tuple[Everybody, ...]:
+        if self.everybody is None:
+            return ()
+        n_groups = self.value.shape[1] // 2
+        found = []
+        for own, row in zip(self.value, self.everybody, strict=True):
+            found.append(
+                StoredEverybody(
+                    value=float(row[0]),
+                    own=own[:n_groups],
+                    low=row[1 : 1 + n_groups],
+                    high=row[1 + n_groups :],
+                )
+            )
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,6 +345,116 @@ class PairOfLimits:
             )
             limits = contrast.limits(z)
         return row_of_one_stratum(self, place, values, estimate, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class PairBesideEverybody(PairOfLimits):
+    """A group (position 0) beside everybody (1), as `GroupValues`.
+
+    `everybody`: of all strata; `group`: which one.
+    """
+
+    everybody: tuple[Everybody, ...] = ()
+    group: int = 0
+
+    def _of_used(self) -> list[Everybody]:
+        return [self.everybody[place] for place in np.flatnonzero(self.used).tolist()]
+
+    def corrections(self, position: int) -> Floats:
+        """As of a pair, of everybody by the bias of all rows."""
+        if position == 0 or self.cells.biases is None:
+            return super().corrections(position)
+        sizes = self.sizes[1][self.used]
+        biases = np.array([each.bias for each in self._of_used()])
+        return np.asarray(biases * (1 - sizes / sizes.sum()))
+
+    def values_of(self, position: int) -> Floats:
+        """The statistic of one of both in the strata that are used."""
+        if position == 0:
+            return super().values_of(position)
+        return np.array([each.value for each in self._of_used()]) - self.corrections(1)
+
+    def limits_of(self, position: int, z: float) -> tuple[Floats, Floats]:
+        """Its limits there, at Φ(z) each."""
+        if position == 0:
+            return super().limits_of(position, z)
+        limits = np.array([each.limits(z) for each in self._of_used()])
+        shift = self.corrections(1)
+        return limits[:, 0] - shift, limits[:, 1] - shift
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """By MOVER over the strata of what the difference has from either."""
+        totals = (self.value(0), self.value(1))
+        parts = []
+        for each in self._of_used():
+            parts.append(each.contrast(self.group, totals if ratio else None, ratio=ratio))
+
+        def limits_of(position: int, z: float) -> tuple[float, float]:
+            limits = []
+            for part in parts:
+                of_part = (part.of_group, part.of_reference)[position](z)
+                limits.append([from_logarithm(end) for end in of_part] if ratio else of_part)
+            shift = self.corrections(position)
+            low, high = np.array(limits).T
+            ends = limits_of_sum(self.values_of(position), (low - shift, high - shift), self.shares)
+            return (logarithm(ends[0]), logarithm(ends[1])) if ratio else ends
+
+        centres = totals
+        if ratio:
+            centres = (logarithm(totals[0]), logarithm(totals[1]))
+        errors = [part.error for part in parts if isinstance(part, PartContrast)]
+        if len(errors) == len(parts):
+            return PartContrast(
+                centres,
+                lambda z: limits_of(0, z),
+                lambda z: limits_of(1, z),
+                logarithms=ratio,
+                error=math.hypot(*(self.shares * np.array(errors)).tolist()),
+            )
+        return MoverContrast(
+            centres, lambda z: limits_of(0, z), lambda z: limits_of(1, z), logarithms=ratio
+        )
+
+    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
+        """None: a group is not as far from everybody in every stratum, where its share differs."""
+        return None
+
+    def left_out(self) -> str:
+        """Which strata are not used, with their rows; empty where all are."""
+        n = (self.n[0], self.n[0] + self.n[1])
+        return words_of_left_out(self.names, self.strata, n, self.used, self.cells.needs)
+
+    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
+        """What a table says of one stratum."""
+        everybody = self.everybody[place]
+        values = [self.cells.values.value(int(self.places[0][place])), everybody.value]
+        estimate = divided(values[0], values[1]) if ratio else values[0] - values[1]
+        limits = (math.nan, math.nan)
+        pair = [int(places[place]) for places in self.places]
+        positive = self.cells.positive.ravel()[pair].all()
+        if self.used[place] and (positive or not ratio):
+            limits = everybody.contrast(self.group, None, ratio=ratio).limits(z)
+        row = row_of_one_stratum(self, place, values, estimate, limits)
+        row["n_reference"] += row["n"]
+        return row
+
+
+def _pair_beside_everybody(
+    cells: CellValues, moments: StratumMoments, pair: PairNames
+) -> PairBesideEverybody:
+    """Both in all strata, with the weights of the group."""
+    parts = pair_of_cells(cells, moments, pair)
+    used = parts["used"]
+    weights = [moments._of_group(moments.cells.weights[0], place) for place in pair.places]
+    shares = weights[0][used]
+    parts["shares"] = shares / max(shares.sum(), 1e-300)
+    own, others = parts["sizes"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # by Kish's formula, of the units of both
+        squares = sum(weight**2 / size for weight, size in zip(weights, (own, others), strict=True))
+        of_all = (weights[0] + weights[1]) ** 2 / squares
+    parts["sizes"] = (own, of_all)
+    return PairBesideEverybody(**parts, everybody=cells.everybody, group=pair.places[0])
 
 
 def pair_of_cells(cells: CellValues, moments: StratumMoments, pair: PairNames) -> dict[str, Any]:

@@ -137,10 +137,18 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
                 )
             return words
         if self.stratum_values is not None:
+            weights = (
+                "Values are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the"
+                " rows of each group (or their weights),"
+            )
+            if self.settings.comparisons == "overall":
+                weights = (
+                    "Values are those of a group and of everybody in each stratum, summed by the"
+                    " rows of the group (or their weights)"
+                )
             words = (
-                f"Values are adjusted by the weights w₁w₀/(w₁ + w₀) of Mantel and Haenszel, w the"
-                f" rows of each group (or their weights), over {strata_words}; limits by MOVER over"
-                f" the strata, of each by {self.stratum_values.method}."
+                f"{weights} over {strata_words}; limits by MOVER over the strata, of each by"
+                f" {self.stratum_values.method}."
             )
             if self.stratum_values.method == ORDER_STATISTICS and self._has_few_rows():
                 words += (
@@ -321,7 +329,8 @@ def with_adjusted_means(
     title = Title(result.words)
     stratum_values = None
     if cells is not None:
-        stratum_values = cells.stored(normal_quantile((1 + settings.confidence_level) / 2))
+        z = normal_quantile((1 + settings.confidence_level) / 2)
+        stratum_values = cells.stored(z, ratio=ratio)
     stratified = result_class(
         metric=result.metric + ENDING,
         comparisons=tuple(comparisons),

@@ -288,10 +288,6 @@ def test_root_mean_squared_errors_go_through_mean_squares() -> None:
         ({"margin": -1}, "margin"),
         ({"comparisons": "some"}, "comparisons"),
         (
-            {"statistic": "median", "comparisons": "overall", "strata": np.arange(460) % 2},
-            "quantiles beside everybody",
-        ),
-        (
             {"statistic": "median", "comparisons": "overall", "simultaneous": "max-z"},
             "simultaneous",
         ),

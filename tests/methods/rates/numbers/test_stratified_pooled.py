@@ -19,6 +19,7 @@ import pytest
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.serialise import decode
+from fairstats.numerics.means.logistic import calibration_slope
 from tests.calibration.strata_pooled import statistics_of
 
 CUTOFFS = [0.4, 0.6]
@@ -311,6 +312,102 @@ def test_tallies_bring_pooled_groups_within_strata(comparisons: Any) -> None:
             assert row.pvalue == pytest.approx(same.pvalue, rel=1e-6)
 
 
+#: Quantiles, slopes and intercepts beside everybody, with the designs that they take.
+OF_LIMITS = [
+    ("fits", {"metric": "slope"}, ""),
+    ("fits", {"metric": "intercept"}, "weights and clusters in one branch"),
+    ("means", {"statistic": "median"}, "weights"),
+    ("means", {"statistic": 0.6, "contrast": "ratio"}, "clusters in one branch"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:(calibration|median|quantile)")
+@pytest.mark.parametrize(("what", "options", "design"), OF_LIMITS)
+def test_limits_beside_everybody_within_strata(
+    what: str, options: dict[str, Any], design: str
+) -> None:
+    """One stratum is the crude comparison; several are its sums with the group's weights."""
+    frame = people(600)
+    options = {"comparisons": "overall", **options, **designed(frame, design)}
+    one = compare(frame.assign(branch=0), what, **options)
+    for crude, within in zip(one.comparisons, one.stratified.comparisons, strict=True):
+        for name in ("estimate", "std_error", "pvalue", "rate", "rate_reference", "n_reference"):
+            assert getattr(within, name) == pytest.approx(getattr(crude, name), rel=1e-13)
+        for name in ("confidence_interval", "bounds", "value_reference_interval"):
+            assert tuple(getattr(within, name)) == pytest.approx(
+                tuple(getattr(crude, name)), rel=1e-13
+            )
+        assert within.verdict == crude.verdict
+    result = compare(frame, what, **options).stratified
+    table = result.by_stratum()
+    row = result["a"]
+    of_group = table[(table["group"] == "a") & (table["weight"] > 0)]
+    weight = frame["weight"] if "weights" in design else pd.Series(1.0, frame.index)
+    own = weight[frame["group"] == "a"].groupby(frame["branch"]).sum()
+    used = own[[int(name) for name in of_group["stratum"]]]
+    assert of_group["weight"].to_numpy() == pytest.approx((used / used.sum()).to_numpy())
+    # of a coefficient some of its bias is taken away: another test
+    if what == "means":
+        for name, column in (("rate", "value"), ("rate_reference", "value_reference")):
+            total = float(of_group["weight"] @ of_group[column])
+            assert getattr(row, name) == pytest.approx(total, rel=1e-12)
+    assert math.isnan(row.pvalue_homogeneity)
+    if options.get("contrast") != "ratio":
+        # distances to limits are added in squares
+        below = of_group["weight"] * (of_group["estimate"] - of_group["ci_low"])
+        above = of_group["weight"] * (of_group["ci_high"] - of_group["estimate"])
+        distances = (
+            row.estimate - row.confidence_interval.low,
+            row.confidence_interval.high - row.estimate,
+        )
+        # of quantiles both distances of a stratum are themselves roots of squares
+        expected = (math.hypot(*below), math.hypot(*above))
+        assert distances == pytest.approx(expected, rel=1e-9)
+    again = decode(json.loads(json.dumps(result.to_dict())))
+    pd.testing.assert_frame_equal(again.by_stratum(), table)
+
+
+def test_tallies_have_slopes_beside_everybody_within_strata() -> None:
+    frame = people(600)
+    tally = fs.tally(
+        frame,
+        y_true="label",
+        score="risk",
+        strata="branch",
+        sensitive_features="group",
+        pos_label=1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", (InsufficientEvidenceWarning, DataWarning))
+        there = fs.calibration(counts=tally, comparisons="overall").stratified
+        here = compare(frame, "fits", comparisons="overall").stratified
+    for row, same in zip(there.comparisons, here.comparisons, strict=True):
+        assert row.estimate == pytest.approx(same.estimate, rel=1e-9)
+        assert row.pvalue == pytest.approx(same.pvalue, rel=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:calibration")
+def test_the_bias_of_everybody_is_taken_away_as_that_of_the_group() -> None:
+    """By hand: coefficients less the share of their bias that one regression would not have."""
+    frame = people(600)
+    result = compare(frame, "fits", comparisons="overall").stratified
+    row = result["a"]
+    values = {"rate": 0.0, "rate_reference": 0.0}
+    own = frame["group"] == "a"
+    for name, inside in (("rate", own), ("rate_reference", own | True)):
+        n = frame[inside].groupby("branch").size()
+        for branch, rows in frame[inside].groupby("branch"):
+            negatives = 1.0 - rows["label"].to_numpy()
+            positives = rows["label"].to_numpy()
+            found = calibration_slope(rows["risk"].to_numpy(), negatives, positives)
+            share = ((frame["branch"] == branch) & own).sum() / own.sum()
+            kept = 1 - n[branch] / n.sum()
+            values[name] += share * (found.estimate - kept * found.bias)
+    assert row.rate == pytest.approx(values["rate"], rel=1e-9)
+    assert row.rate_reference == pytest.approx(values["rate_reference"], rel=1e-9)
+    assert row.estimate == pytest.approx(values["rate"] - values["rate_reference"], rel=1e-7)
+
+
 def test_few_rows_and_what_has_no_everybody_are_said() -> None:
     frame = people()
     few = frame[(frame["group"] != "c") | (frame.index < 60)]
@@ -377,6 +474,20 @@ def test_the_study_decides_as_the_public_function() -> None:
         ),
         ("means", {"comparisons": "rest", "statistic": "median"}, "", {"y": "wage"}),
         ("fits", {"comparisons": "rest"}, "", {"y_true": "label", "score": "risk"}),
+        ("fits", {"comparisons": "overall"}, "", {"y_true": "label", "score": "risk"}),
+        (
+            "fits",
+            {"comparisons": "overall", "metric": "intercept"},
+            "weights and clusters in one branch",
+            {"y_true": "label", "score": "risk"},
+        ),
+        ("means", {"comparisons": "overall", "statistic": "median"}, "", {"y": "wage"}),
+        (
+            "means",
+            {"comparisons": "overall", "statistic": 0.6, "contrast": "ratio"},
+            "weights and clusters in one branch",
+            {"y": "wage"},
+        ),
         (
             "means",
             {"comparisons": "overall", "contrast": "standardised_difference", **DRAWS},
@@ -385,7 +496,7 @@ def test_the_study_decides_as_the_public_function() -> None:
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:(calibration|median)_")
+@pytest.mark.filterwarnings("ignore:(calibration|median|quantile)")
 def test_every_number_is_recomputed_in_r(
     what: str, options: dict[str, Any], design: str, names: dict[str, str]
 ) -> None:
@@ -395,6 +506,8 @@ def test_every_number_is_recomputed_in_r(
     data = {"sensitive_features": frame["group"].to_numpy(), "strata": frame["branch"].to_numpy()}
     for argument, name in names.items():
         data[argument] = frame[name].to_numpy()
+    if names:
+        data.update({argument: column.to_numpy() for argument, column in columns.items()})
     table = fs.crosscheck(result, data=data).to_frame()
     assert set(table["verdict"]) <= {"agrees", "within Monte Carlo error"}
     assert len(table) >= 60
