@@ -101,7 +101,8 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
     if len(metric.needs) == 1:
         only_labels = metric.needs == ("labels",)
         counts, strata = column_of_classes(counts, strata, only_labels=only_labels)
-    if not has_strata_of_classes(metric, kind, counts):
+    # means over classes within strata are those of the functions, not of an audit
+    if kind == "macro" or not has_strata_of_classes(metric, kind, counts):
         strata = None
     return compare_classes(metric, counts, settings, kind, inputs.reference, strata=strata)
 
@@ -174,7 +175,7 @@ PAGE = Page(
         Exhibit(ClassOddsRatioResult, twin=rates.comparisons),
         Exhibit(ClassMaximumResult, questions.CLASSES, twin=pairs.largest_gap),
         Exhibit(ClassStratifiedRatioResult, questions.CLASSES, twin=pairs.stratified),
-        Exhibit(ClassStratifiedDifferenceResult, questions.CLASSES, twin=pairs.stratified),
+        Exhibit(ClassStratifiedDifferenceResult, twin=pairs.stratified),
         Exhibit(ClassStratifiedOddsRatioResult, twin=pairs.stratified),
     ),
 )
