@@ -46,7 +46,7 @@ from fairstats.methods.rates.numbers.strata_pairs import (
     pair_within_strata,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
-from fairstats.methods.rates.setup import POOLED
+from fairstats.methods.rates.setup import ALL_BUT, POOLED
 from fairstats.methods.rates.strata.compare import together_of
 from fairstats.methods.rates.strata.result import (
     ENDING,
@@ -184,6 +184,7 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
             metric, stratum, group, reference, n, value, n_reference, value_reference, weight (share
             of the adjusted estimate, 0 where the stratum is left out), estimate, ci_low, ci_high
             (of the stratum alone; NaN where it has fewer than 3 rows of either group).
+            Of standardised differences and R² beside everybody: each group beside all others.
         """
         table_rows = []
         cells = None
@@ -205,13 +206,17 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
                 self.stratum_areas,
                 cells,
             )
+            reference = comparison.reference
+            if names.of_all and cells is not None and not cells.everybody:
+                # of what is drawn, the values of all others are kept
+                reference = ALL_BUT + comparison.group
             for place, stratum in enumerate(self.strata):
                 table_rows.append(
                     {
                         "metric": comparison.metric,
                         "stratum": stratum,
                         "group": comparison.group,
-                        "reference": comparison.reference,
+                        "reference": reference,
                         **pair.row_of_stratum(place, z, ratio=self.scale == "ratio"),
                     }
                 )

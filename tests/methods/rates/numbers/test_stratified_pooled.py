@@ -558,3 +558,25 @@ def test_functions_of_r_answer_alike(comparisons: str) -> None:
         pvalues = np.atleast_1d(found["adjusted_pvalue"])
         assert adjusted == pytest.approx([row.estimate for row in rows], rel=1e-6)
         assert pvalues == pytest.approx([row.pvalue for row in rows], rel=1e-5)
+
+
+def test_a_table_by_stratum_of_what_is_drawn_names_all_others() -> None:
+    """Standardised differences beside everybody: the values and rows of a stratum by hand."""
+    rng = np.random.default_rng(1)
+    group = rng.choice(["a", "b", "c"], 300)
+    stratum = rng.choice(["x", "y"], 300)
+    wage = rng.normal(size=300)
+    result = fs.means(
+        wage,
+        sensitive_features=group,
+        strata=stratum,
+        contrast="standardised_difference",
+        comparisons="overall",
+    )
+    table = result.stratified.by_stratum()
+    for _, row in table.iterrows():
+        inside = stratum == row["stratum"]
+        others = inside & (group != row["group"])
+        assert row["reference"] == f"all but {row['group']}"
+        assert row["n_reference"] == others.sum()
+        assert row["value_reference"] == pytest.approx(wage[others].mean())
