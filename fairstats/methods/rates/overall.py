@@ -271,27 +271,26 @@ class Everybody:
 
 
 @dataclass(frozen=True)
-class ExactPairOfAll(ExactPair):
+class _ExactBesideAll(ExactPair):
     """Exact tests of a group and everybody, from those of the group and all others.
 
-    `share`: of the group in all cases.
+    `share`: of the group in all cases. Every null value goes to the scale of all others, every limit
+    comes back from it.
     """
 
     share: float
 
-    def _nulls_of_others(self, contrast: Contrast, nulls: tuple[float, ...]) -> tuple[float, ...]:
-        scale = ScaleOfAll(contrast, self.share)
-        return tuple(scale.null_of_others(null) for null in nulls)
+    def _null_of_others(self, contrast: Contrast, null: float) -> float:
+        """The contrast with all others where that with everybody is `null`."""
+        raise NotImplementedError
 
-    def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
-        """Standard errors in the fair range, by the score."""
-        low, high = self._nulls_of_others(contrast, fair)
-        return super().width(contrast, (low, high))
+    def _ends(self, contrast: Contrast, of_others: tuple[float, float]) -> tuple[float, float]:
+        """Limits of the contrast with everybody from those of the one with all others."""
+        raise NotImplementedError
 
     def pvalue(self, contrast: Contrast, null: float, alternative: str) -> float:
         """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
-        (null_of_others,) = self._nulls_of_others(contrast, (null,))
-        return super().pvalue(contrast, null_of_others, alternative)
+        return super().pvalue(contrast, self._null_of_others(contrast, null), alternative)
 
     def row(
         self,
@@ -302,11 +301,10 @@ class ExactPairOfAll(ExactPair):
     ) -> ExactRow:
         """p-values of single directions, one-sided limits, and the two-sided interval."""
         of_others = super().row(contrast, fair, bound_level, confidence_level)
-        scale = ScaleOfAll(contrast, self.share)
         return ExactRow(
             evidence=of_others.evidence,
-            bounds=scale.ends(of_others.bounds),
-            interval=scale.ends(of_others.interval),
+            bounds=self._ends(contrast, of_others.bounds),
+            interval=self._ends(contrast, of_others.interval),
         )
 
     def asked_of_row(
@@ -317,7 +315,8 @@ class ExactPairOfAll(ExactPair):
         confidence_level: float,
     ) -> RowAsked:
         """What `row` asks of the group and all others."""
-        low, high = self._nulls_of_others(contrast, fair)
+        low = self._null_of_others(contrast, fair[0])
+        high = self._null_of_others(contrast, fair[1])
         return super().asked_of_row(contrast, (low, high), bound_level, confidence_level)
 
     def limits(
@@ -327,80 +326,51 @@ class ExactPairOfAll(ExactPair):
         anchors: tuple[float, ...],
     ) -> tuple[float, float]:
         """One-sided limits, each at this level."""
-        of_others = super().limits(contrast, level, self._nulls_of_others(contrast, anchors))
-        return ScaleOfAll(contrast, self.share).ends(of_others)
+        of_others = tuple(self._null_of_others(contrast, anchor) for anchor in anchors)
+        return self._ends(contrast, super().limits(contrast, level, of_others))
 
     def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
         """Two-sided interval."""
-        return ScaleOfAll(contrast, self.share).ends(super().interval(contrast, level))
+        return self._ends(contrast, super().interval(contrast, level))
 
 
 @dataclass(frozen=True)
-class ExactOddsOfAll(ExactPair):
-    """Exact tests of the odds of a group and of everybody, from those of the group and all others.
+class ExactPairOfAll(_ExactBesideAll):
+    """Of ratio and difference, which are those with all others on another scale."""
 
-    `score`: of the odds ratio against everybody; `share`: of the group in all cases.
+    def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
+        """Standard errors in the fair range, by the score."""
+        low = self._null_of_others(contrast, fair[0])
+        high = self._null_of_others(contrast, fair[1])
+        return super().width(contrast, (low, high))
+
+    def _null_of_others(self, contrast: Contrast, null: float) -> float:
+        return ScaleOfAll(contrast, self.share).null_of_others(null)
+
+    def _ends(self, contrast: Contrast, of_others: tuple[float, float]) -> tuple[float, float]:
+        return ScaleOfAll(contrast, self.share).ends(of_others)
+
+
+@dataclass(frozen=True)
+class ExactOddsOfAll(_ExactBesideAll):
+    """Of odds, which are those of all others at the most likely rates.
+
+    `score`: of the odds ratio against everybody.
     """
 
     score: OddsOfAll
-    share: float
-
-    def _nulls_of_others(self, nulls: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(odds_of_others(self.table, self.share, null) for null in nulls)
-
-    def _ends(self, of_others: tuple[float, float]) -> tuple[float, float]:
-        """Limits of the odds ratio against everybody."""
-        low, high = of_others
-        return (
-            odds_against_all(self.table, self.share, low),
-            odds_against_all(self.table, self.share, high),
-        )
 
     def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
         """Standard errors in the fair range, by the score."""
         low, high = fair
         return self.score.statistic(low) - self.score.statistic(high)
 
-    def pvalue(self, contrast: Contrast, null: float, alternative: str) -> float:
-        """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
-        (of_others,) = self._nulls_of_others((null,))
-        return super().pvalue(contrast, of_others, alternative)
+    def _null_of_others(self, contrast: Contrast, null: float) -> float:
+        return odds_of_others(self.table, self.share, null)
 
-    def row(
-        self,
-        contrast: Contrast,
-        fair: tuple[float, float],
-        bound_level: float,
-        confidence_level: float,
-    ) -> ExactRow:
-        """p-values of single directions, one-sided limits, and the two-sided interval."""
-        of_others = super().row(contrast, fair, bound_level, confidence_level)
-        return ExactRow(
-            evidence=of_others.evidence,
-            bounds=self._ends(of_others.bounds),
-            interval=self._ends(of_others.interval),
+    def _ends(self, contrast: Contrast, of_others: tuple[float, float]) -> tuple[float, float]:
+        low, high = of_others
+        return (
+            odds_against_all(self.table, self.share, low),
+            odds_against_all(self.table, self.share, high),
         )
-
-    def asked_of_row(
-        self,
-        contrast: Contrast,
-        fair: tuple[float, float],
-        bound_level: float,
-        confidence_level: float,
-    ) -> RowAsked:
-        """What `row` asks of the group and all others."""
-        low, high = self._nulls_of_others(fair)
-        return super().asked_of_row(contrast, (low, high), bound_level, confidence_level)
-
-    def limits(
-        self,
-        contrast: Contrast,
-        level: float,
-        anchors: tuple[float, ...],
-    ) -> tuple[float, float]:
-        """One-sided limits, each at this level."""
-        return self._ends(super().limits(contrast, level, self._nulls_of_others(anchors)))
-
-    def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
-        """Two-sided interval."""
-        return self._ends(super().interval(contrast, level))
