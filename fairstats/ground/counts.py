@@ -759,6 +759,27 @@ class SelectionCounts(CellCounts):
 
 
 @serialisable(eq=False)
+class SizeCounts(CellCounts):
+    """Rows per group, where an outcome that is a number is all that is compared.
+
+    Examples
+    --------
+    >>> from fairstats.results import SizeCounts
+    >>> print(SizeCounts.from_counts({"Female": (9632,), "Male": (20193,)}))
+      group  counted     n
+     Female     9632  9632
+       Male    20193 20193
+    """
+
+    cells: ClassVar[tuple[str, ...]] = ("counted",)
+
+    @classmethod
+    def _from_outcomes(cls, outcomes: Outcomes) -> Self:
+        """Count validated rows."""
+        return cls._count_rows(outcomes, np.zeros(outcomes.n_rows, dtype=np.intp))
+
+
+@serialisable(eq=False)
 class ConfusionCounts(CellCounts):
     """True and false positives and negatives, per group.
 

@@ -58,22 +58,72 @@ def rates_of_groups(
     reference : str
         The group at whose rate a line stands; empty for none.
     """
+    reach = float(np.nanmax(high, initial=0.05))
+    return _dots_of_groups(
+        groups,
+        (rates, low, high),
+        title=title,
+        words=words,
+        reference=reference,
+        noun="rate",
+        xlim=(0.0, min(1.0, 1.08 * reach)),
+    )
+
+
+def numbers_by_group(
+    groups: Sequence[str],
+    values: Floats,
+    low: Floats,
+    high: Floats,
+    title: str,
+    words: str,
+    reference: str = "",
+) -> Picture:
+    """A number of every group with its interval, as `rates_of_groups` but of any size."""
+    known = np.concatenate([values, low, high])
+    known = known[np.isfinite(known)]
+    if not known.size:
+        known = np.zeros(1)
+    lowest = float(known.min())
+    highest = float(known.max())
+    room = 0.05 * (highest - lowest) or 1.0
+    return _dots_of_groups(
+        groups,
+        (values, low, high),
+        title=title,
+        words=words,
+        reference=reference,
+        noun="value",
+        xlim=(lowest - room, highest + room),
+    )
+
+
+def _dots_of_groups(
+    groups: Sequence[str],
+    values_and_ends: tuple[Floats, Floats, Floats],
+    *,
+    title: str,
+    words: str,
+    reference: str,
+    noun: str,
+    xlim: tuple[float, float],
+) -> Picture:
+    """A value of every group with its interval, and a line at that of the reference."""
+    values, low, high = values_and_ends
     n_groups = len(groups)
     places = np.arange(n_groups, dtype=np.float64)[::-1]
     marks: list[Mark] = []
     if reference in groups:
-        at_reference = float(rates[list(groups).index(reference)])
+        at_reference = float(values[list(groups).index(reference)])
         if np.isfinite(at_reference):
-            marks.append(mark("rule", at_reference, (), NEUTRAL, f"rate of {reference}"))
+            marks.append(mark("rule", at_reference, (), NEUTRAL, f"{noun} of {reference}"))
     marks.append(mark("span", low, places, 0, "interval", low=high))
-    marks.append(mark("dots", rates, places, 0, "rate"))
-    reach = float(np.nanmax(high, initial=0.05))
-    highest = min(1.0, 1.08 * reach)
+    marks.append(mark("dots", values, places, 0, noun))
     return Picture(
         title=title,
         xlabel=words,
         ylabel="",
-        xlim=(0.0, highest),
+        xlim=xlim,
         ylim=(-0.6, n_groups - 0.4),
         marks=tuple(marks),
         ynames=tuple(groups)[::-1],

@@ -374,7 +374,8 @@ def audit(
     )
     columns = with_subgroup_columns(columns, subgroups)
     columns = with_circumstances(columns, circumstances, has_rows=not isinstance(frame, Tally))
-    check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
+    if columns.outcome is None:
+        check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     check_flag("risks", risks)
     _refuse_what_changes_nothing(
@@ -425,7 +426,8 @@ def audit(
     for inputs_of_set in inputs:
         for section in answer_questions(inputs_of_set):
             sections.append(section)
-    title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
+    compared = columns.y_pred or columns.y_true or columns.outcome
+    title = title or f"Fairness of {compared} by {', '.join(names)}"
     report = assemble(sections, inputs, title)
     counted = {inputs_of_set.counts.missing.sentence for inputs_of_set in inputs}
     counted |= {result.counts.missing.sentence for result in subgroup_results}
@@ -559,6 +561,13 @@ def _refuse_what_changes_nothing(
             got=f"True without {lacking}",
             allowed="a score that is a risk, and the outcomes",
             cure=f"pass {lacking}, or leave out risks=",
+        )
+    if columns.subgroups and columns.y_true is None and columns.y_pred is None:
+        raise InputError(
+            "subgroups",
+            got="subgroups without y_true= and y_pred=",
+            allowed="subgroups beside labels: they are compared by a rate",
+            cure="pass y_pred= or y_true=, or leave out subgroups=",
         )
     lacks_labels = columns.y_true is None or columns.y_pred is None
     if columns.features and lacks_labels and not of_tally:

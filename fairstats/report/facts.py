@@ -246,7 +246,9 @@ def tables_of_facts(charts: Sequence[Chart]) -> tuple[FactTable, ...]:
     facts = find_facts(charts)
     tables = []
     for chart in charts:
-        facts_of_kind = tuple(fact for fact in facts if fact.pairs[0].first.scale == chart.kind)
+        facts_of_kind = tuple(
+            fact for fact in facts if fact.pairs[0].first.chart_kind == chart.kind
+        )
         if facts_of_kind:
             tables.append(
                 FactTable(

@@ -23,25 +23,34 @@ _PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "narwhals")
 _NARROW = 310.0
 _CHARACTER = 7.0
 _PADDING = 0.05
+#: From here on numbers have no decimals.
+_LARGE = 1000.0
 _RATIO_STEPS = (2.0, 4.0, 8.0, 16.0)
 _DIFFERENCE_STEPS = (0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 _DISTANCE_STEPS = (*_DIFFERENCE_STEPS, 1.5, 2.0)
+_UNIT_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _ROUND = (0.5, 0.25, 0.3, 0.2)
 
 
 def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
-    """Fixed number of decimals; a dash for NaN.
+    """Fixed number of decimals, fewer from 100 on and none from 1,000 on; a dash for NaN.
 
     >>> number(0.74051), number(-0.2, signed=True), number(float("nan")), number(float("inf"))
     ('0.741', '−0.200', '—', '∞')
+    >>> number(313.2217), number(-32286.93)
+    ('313.2', '−32,287')
     """
     if not math.isfinite(value):
         return exact_number(value)
+    if abs(value) >= _LARGE:
+        digits = 0
+    elif abs(value) >= _LARGE / 10:
+        digits = min(digits, 1)
     if signed:
-        text = f"{value:+.{digits}f}"
+        text = f"{value:+,.{digits}f}"
     else:
-        text = f"{value:.{digits}f}"
-    if float(text):
+        text = f"{value:,.{digits}f}"
+    if float(text.replace(",", "")):
         return text.replace("-", "−")
     return f"{0:.{digits}f}"
 
@@ -288,6 +297,24 @@ def difference_axis(estimates: Iterable[float], ends: Iterable[float], margin: f
     )
     width = reach * (1 + 2 * _PADDING)
     return Axis(-width, width, False, 0.0, (-margin, margin), candidates)
+
+
+def units_axis(estimates: Iterable[float], ends: Iterable[float], margin: float) -> Axis:
+    """Linear scale of differences in the units of a number, as wide as these need.
+
+    `margin`: 0, since none is known in these units.
+    """
+    points, limits = (
+        [abs(value) for value in _finite_values(values)] for values in (estimates, ends)
+    )
+    largest = max([*points, *limits, margin])
+    if largest == 0.0:
+        largest = 1.0
+    power = 10.0 ** math.floor(math.log10(largest))
+    reach = _least_step(points, limits, [step * power for step in _UNIT_STEPS])
+    candidates = (0.0, -reach, reach, -reach / 2, reach / 2)
+    width = reach * (1 + 2 * _PADDING)
+    return Axis(-width, width, False, 0.0, (0.0, 0.0), candidates)
 
 
 def gap_axis(

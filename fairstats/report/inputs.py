@@ -21,7 +21,13 @@ from fairstats.ground.checks import (
     column_name,
 )
 from fairstats.ground.columns import check_score_range
-from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
+from fairstats.ground.counts import (
+    CellCounts,
+    ConfusionCounts,
+    PairedCounts,
+    SelectionCounts,
+    SizeCounts,
+)
 from fairstats.ground.encoding import as_float_column, as_frame_columns, declared_labels
 from fairstats.ground.engines.sources import as_lazy
 from fairstats.ground.errors import DataWarning, InputError, caution
@@ -192,6 +198,12 @@ class AuditColumns:
             if column is not None:
                 result[role] = column
         return result
+
+    @property
+    def has_model(self) -> bool:
+        """Whether anything is audited that a model may have said, and not outcomes alone."""
+        said = (self.y_pred, self.score, self.predicted)
+        return any(column is not None for column in said)
 
     @property
     def roles(self) -> dict[str, str]:
@@ -449,21 +461,14 @@ def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tupl
     return result
 
 
-def check_outcomes(y_true: Any, y_pred: Any, number: str | None = None) -> None:
-    """Raise where there is neither a prediction nor an outcome; `number`: column of numbers."""
+def check_outcomes(y_true: Any, y_pred: Any) -> None:
+    """Raise where there is neither a prediction nor an outcome."""
     if y_true is None and y_pred is None:
-        allowed = "the column of the predictions, of the outcomes, or both"
-        cure = "name at least one of them"
-        if number is not None:
-            cure += (
-                "; a number alone is compared by fs.means(frame[outcome],"
-                " sensitive_features=frame[group]) from Python"
-            )
         raise InputError(
             "y_pred",
             got="None for both y_true and y_pred",
-            allowed=allowed,
-            cure=cure,
+            allowed="the column of the predictions, of the outcomes, or both",
+            cure="name at least one of them, or compare a number: outcome= of an audit, fs.means",
         )
 
 
@@ -686,7 +691,7 @@ def build_input(
         models = ModelRows.read(columns_given.get("y_true"), predictions, scores, arguments)
     counts = _count_cells(outcomes, columns)
     strata = None
-    if columns.strata is not None:
+    if columns.strata is not None and not isinstance(counts, SizeCounts):
         strata = _cells_within_strata(outcomes, counts, columns.strata)
     moments = None
     stratum_moments = None
@@ -763,6 +768,8 @@ def _tally_input(
     cells: CellCounts
     if of_set.classes is not None:
         cells = of_set.of_classes()
+    elif of_set.cells is None and of_set.moments is not None:
+        cells = _sizes_of_moments(of_set.numbers(), attributes)
     elif both and not of_set.of_labels:
         cells = of_set.confusion()
     else:
@@ -772,10 +779,11 @@ def _tally_input(
     within_strata = None
     if counted.stratified:
         within_strata = counted.by(*attributes, counted.attributes[-1])
-        strata = within_strata.strata()
+        if not isinstance(cells, SizeCounts):
+            strata = within_strata.strata()
         if within_strata.moments is not None:
             stratum_moments = within_strata.stratum_numbers()
-        if isinstance(cells, SelectionCounts):
+        if isinstance(cells, SelectionCounts) and strata is not None:
             strata = strata.selection()
     return AuditInput(
         attributes=attributes,
@@ -789,6 +797,25 @@ def _tally_input(
         strata=strata,
         moments=None if of_set.moments is None else of_set.numbers(),
         stratum_moments=stratum_moments,
+    )
+
+
+def _sizes_of_moments(moments: MomentCounts, attributes: tuple[str, ...]) -> SizeCounts:
+    """Rows per group of a tally that counted numbers and no labels.
+
+    No cluster of numbers lies in two groups, so that none scatters between them.
+    """
+    designed = moments.weighted or moments.clustered
+    return SizeCounts(
+        groups=moments.groups,
+        totals=moments.weights[0][:, None],
+        rows=moments.n[:, None],
+        scatter=np.diag(moments.weights[1]) if designed else None,
+        n_units=int(moments.units.sum()),
+        clustered=moments.clustered,
+        missing=moments.missing,
+        attributes=attributes,
+        group_units=moments.units,
     )
 
 
@@ -849,6 +876,8 @@ def _count_cells(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:
     """Confusion counts, or counts of the one binary column that is there; of classes all cells."""
     if outcomes.classes is not None:
         return ClassCounts._from_outcomes(outcomes)
+    if columns.y_true is None and columns.y_pred is None:
+        return SizeCounts._from_outcomes(outcomes)
     if columns.y_true is not None and columns.y_pred is not None:
         return ConfusionCounts._from_outcomes(outcomes)
     if columns.y_pred is None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import Floats
-from fairstats.ground.counts import CellCounts, ConfusionCounts
+from fairstats.ground.counts import CellCounts, ConfusionCounts, SizeCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import RATES, Rate, without_class
@@ -23,6 +23,7 @@ from fairstats.methods.rates import own_values
 from fairstats.methods.rates.abroca import AbrocaResult
 from fairstats.methods.rates.classes.rates import events_of, rate_of_event
 from fairstats.methods.rates.estimates import estimate_rate, rate_in
+from fairstats.methods.rates.numbers.result import NumbersResult
 from fairstats.methods.rates.result import RatioResult
 from fairstats.numerics.paired.score import wilson_limits
 from fairstats.plots.groups import (
@@ -32,6 +33,7 @@ from fairstats.plots.groups import (
     GroupCurve,
     curves_of_groups,
     intersections,
+    numbers_by_group,
     rates_of_groups,
     score_distributions,
 )
@@ -40,6 +42,7 @@ from fairstats.report import questions
 from fairstats.report.contents import Contents
 from fairstats.report.format import printable
 from fairstats.report.questions import Concern
+from fairstats.report.sets import numbers_of_groups
 from fairstats.report.view import SetView
 
 #: Rates that are drawn, by the question that they answer, in order.
@@ -70,10 +73,12 @@ def pictures_of(report: Contents, view: SetView) -> tuple[NamedPicture, ...]:
     level = report.settings.confidence_level
     if isinstance(table, ClassCounts):
         made += _pictures_of_classes(view, table, level)
-    elif table is not None:
+    elif table is not None and not isinstance(table, SizeCounts):
         made += _pictures_of_rates(view, table, level)
         if len(view.attributes) == 2:
             made += _picture_of_intersections(view, table)
+    if table is not None:
+        made += _pictures_of_numbers(view, table)
     for result in view.results:
         if isinstance(result, MaddResult):
             made.append(_picture_of_scores(result))
@@ -115,7 +120,7 @@ def wilson_of_rate(table: CellCounts, rate: Rate, level: float) -> tuple[Floats,
 def _reference_of(view: SetView) -> str:
     """The reference of the ratios of a set; empty where pairs have several."""
     for result in view.results:
-        if isinstance(result, RatioResult):
+        if isinstance(result, (RatioResult, NumbersResult)):
             references = {comparison.reference for comparison in result.comparisons}
             if len(references) == 1:
                 return printable(references.pop())
@@ -174,6 +179,29 @@ def _pictures_of_classes(view: SetView, table: ClassCounts, level: float) -> Ite
                 high[shown],
                 title=f"{words[:1].upper()}{words[1:]} by group, {100 * level:g}% intervals{note}",
                 words=words,
+                reference=_reference_of(view),
+            ),
+        )
+
+
+def _pictures_of_numbers(view: SetView, table: CellCounts) -> Iterator[NamedPicture]:
+    """Numbers of the largest groups with their intervals, a picture for each metric."""
+    shown = _largest(table.group_sizes, MOST_RATES)
+    note = _note_of_left_out(len(table.groups), len(shown))
+    for numbers in numbers_of_groups(view.results):
+        own = [numbers.of_group(table.groups[position]) for position in shown]
+        values, low, high = np.asarray(own, dtype=np.float64).T
+        yield NamedPicture(
+            name=f"numbers-{numbers.metric.replace('_', '-')}",
+            concern=questions.AMOUNTS,
+            picture=numbers_by_group(
+                [printable(table.groups[position]) for position in shown],
+                values,
+                low,
+                high,
+                title=f"{numbers.title} by group, {100 * numbers.confidence_level:g}%"
+                f" intervals{note}",
+                words=numbers.title,
                 reference=_reference_of(view),
             ),
         )

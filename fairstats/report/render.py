@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairstats.ground.counts import SizeCounts
 from fairstats.ground.errors import MissingDependencyError
 from fairstats.ground.progress import under_way
 from fairstats.ground.results import html_table
 from fairstats.plots.picture import Picture
+from fairstats.report import questions
 from fairstats.report.contents import Contents, headline
 from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.facts import Fact, FactTable, PairOfGroups, charts_of, tables_of_facts
@@ -590,9 +592,17 @@ class Answered:
     parts: tuple[Part, ...]
 
 
+def _first_concern(report: Contents) -> Concern:
+    """The question with which the groups are shown: of numbers alone that of amounts."""
+    if report.tables and all(isinstance(table, SizeCounts) for table in report.tables):
+        return questions.AMOUNTS
+    return CONCERNS[0]
+
+
 def _answers_of_page(report: Contents) -> list[tuple[Concern, str, list[Answered]]]:
     """Every question that the report answers, with its short answer, and what it says of each set."""
     views = view_sets(report)
+    first_concern = _first_concern(report)
     parts_of_views = [set_parts(report, view) for view in views]
     pictures_of_views = [pictures_of(report, view) for view in views]
     answers = []
@@ -604,7 +614,7 @@ def _answers_of_page(report: Contents) -> list[tuple[Concern, str, list[Answered
             pictures = tuple(
                 one.picture for one in pictures_of_views[position - 1] if one.concern == concern
             )
-            shows_groups = concern == CONCERNS[0] and view.groups is not None
+            shows_groups = concern == first_concern and view.groups is not None
             if not (charts or parts_of_concern or shows_groups):
                 continue
             answered.append(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairstats.ground.counts import CellCounts, ConfusionCounts
+from fairstats.ground.counts import CellCounts, ConfusionCounts, SizeCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES
 from fairstats.ground.results import Comparison
@@ -15,6 +16,7 @@ from fairstats.ground.verdict import fair_range
 from fairstats.methods.rates.classes.rates import events_of, rate_of_event, rates_of_classes
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.numbers.result import NumbersResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.strata.result import StratifiedComparison
 from fairstats.report.claims import Claim
@@ -29,6 +31,7 @@ from fairstats.report.format import (
     percent,
     printable,
     ratio_axis,
+    units_axis,
     whole_or_weighted,
 )
 from fairstats.report.methods import title_of_metric
@@ -75,12 +78,77 @@ _NUMBERS = {"low": "ci_low", "high": "ci_high"} | {
         "rate_high",
         "rate_reference_low",
         "rate_reference_high",
+        "value",
+        "value_reference",
     )
 }
 
 
-def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
-    """The table of one set of attributes; of selections `columns` says what was counted."""
+def groups_table(
+    table: CellCounts, columns: AuditColumns, results: Sequence[Any] = ()
+) -> GroupsTable:
+    """The table of one set of attributes; of selections `columns` says what was counted.
+
+    `results`: of this set; the own values of groups in those of numbers stand beside the rates.
+    """
+    rates = _groups_and_rates(table, columns)
+    headings = [*rates.headings]
+    cells_of_rows: list[list[RateCell]] = [[*cells] for _, _, _, cells in rates.rows]
+    for numbers in numbers_of_groups(results):
+        headings.append((numbers.title, f"{100 * numbers.confidence_level:g}% interval"))
+        for label, cells in zip(table.groups, cells_of_rows, strict=True):
+            value, low, high = numbers.of_group(label)
+            cells.append(RateCell(number(value), f"{number(low)} to {number(high)}"))
+    rows = []
+    for (label_text, size, share, _), cells in zip(rates.rows, cells_of_rows, strict=True):
+        rows.append((label_text, size, share, tuple(cells)))
+    return replace(rates, headings=tuple(headings), rows=tuple(rows))
+
+
+@dataclass(frozen=True)
+class NumbersOfGroups:
+    """A number of every group with its interval by itself, as a mean of wages.
+
+    `metric`, `title`: of the result; `values`: group → value and ends of its interval.
+    """
+
+    metric: str
+    title: str
+    confidence_level: float
+    values: dict[Hashable, tuple[float, float, float]]
+
+    def of_group(self, label: Hashable) -> tuple[float, float, float]:
+        """Value and interval of a group; NaN where it was compared with nobody."""
+        return self.values.get(label, (math.nan, math.nan, math.nan))
+
+
+def numbers_of_groups(results: Sequence[Any]) -> Iterator[NumbersOfGroups]:
+    """What the comparisons of numbers say of each group by itself, one for each metric."""
+    for result in results:
+        if not isinstance(result, NumbersResult):
+            continue
+        values: dict[Hashable, tuple[float, float, float]] = {}
+        for comparison in result.comparisons:
+            for label, value, ends in (
+                (comparison.group, comparison.rate, comparison.value_interval),
+                (
+                    comparison.reference,
+                    comparison.rate_reference,
+                    comparison.value_reference_interval,
+                ),
+            ):
+                values[label] = (value, ends.low, ends.high)
+        title, _, _ = result.title.partition(":")
+        yield NumbersOfGroups(
+            metric=result.comparisons[0].metric,
+            title=title,
+            confidence_level=result.settings.confidence_level,
+            values=values,
+        )
+
+
+def _groups_and_rates(table: CellCounts, columns: AuditColumns) -> GroupsTable:
+    """Sizes and rates of every group."""
     if isinstance(table, ClassCounts):
         return _groups_of_classes(table, columns)
     if isinstance(table, ConfusionCounts):
@@ -88,6 +156,8 @@ def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
             (name, meaning, RATES[rate_key].successes, RATES[rate_key].cases)
             for rate_key, name, meaning in _SHOWN
         ]
+    elif isinstance(table, SizeCounts):
+        shown = []
     else:
         _, name, meaning = _SHOWN[0 if columns.y_pred is not None else 1]
         shown = [(name, meaning, ("selected",), ("selected", "not_selected"))]
@@ -176,7 +246,7 @@ def view_sets(report: Contents) -> list[SetView]:
                 results=tuple(results),
                 crossed=len(attributes) > 1,
                 blocks=tuple(blocks),
-                groups=None if table is None else groups_table(table, report.columns),
+                groups=None if table is None else groups_table(table, report.columns, results),
                 charts=tuple(
                     _make_charts(blocks, report.settings.threshold, report.settings.margin)
                 ),
@@ -362,10 +432,14 @@ def _pvalues_of_tests(result: ComparisonResult) -> dict[tuple[Any, ...], dict[st
 
 
 def _make_charts(blocks: list[Block], threshold: float, margin: float) -> Iterator[Chart]:
-    axes = ("ratio", threshold, ratio_axis), ("difference", margin, difference_axis)
+    axes = (
+        ("ratio", threshold, ratio_axis),
+        ("difference", margin, difference_axis),
+        ("units", 0.0, units_axis),
+    )
     sizes = ("maximum", margin, gap_axis), ("distance", min(2 * margin, 2.0), distance_axis)
     for kind, limit, make_axis in (*axes, *sizes):
-        chosen = tuple(block for block in blocks if block.rows[0].scale == kind)
+        chosen = tuple(block for block in blocks if block.rows[0].chart_kind == kind)
         rows = []
         for block in chosen:
             for row in block.rows:

@@ -291,9 +291,14 @@ def make_statements(
     sections: Sequence[Section],
 ) -> tuple[Statement, ...]:
     """The statements of an audit; `tables`: one per set of attributes."""
+    about_model = []
+    if columns.has_model:
+        about_model = [
+            Statement("Conditional on the model", _CONDITIONAL),
+            Statement("Rows used in training", _TRAINING[settings.evaluated_on]),
+        ]
     return (
-        Statement("Conditional on the model", _CONDITIONAL),
-        Statement("Rows used in training", _TRAINING[settings.evaluated_on]),
+        *about_model,
         Statement("Missing values", _about_missing(tables, settings)),
         *_about_labels(columns, tables),
         Statement("Sampling", _about_sampling(columns, tables)),

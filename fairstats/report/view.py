@@ -72,7 +72,7 @@ class Row:
     alternative; "exact <alternative>" for exact ones; `real_over_audit`, `holds_over_audit`: what
     holds over everything that the audit tested, as in `Claim`; `beside`: what the comparison is
     without strata, where it is one within them; `rate_low` to `rate_reference_high`: intervals of
-    both rates by themselves.
+    both rates by themselves; `value`, `value_reference`: both numbers, where it compares numbers.
     """
 
     label: str
@@ -105,11 +105,20 @@ class Row:
     rate_high: float = math.nan
     rate_reference_low: float = math.nan
     rate_reference_high: float = math.nan
+    value: float = math.nan
+    value_reference: float = math.nan
 
     @property
     def judged(self) -> bool:
         """Whether the estimate is compared with a threshold."""
         return self.verdict != NOT_JUDGED
+
+    @property
+    def chart_kind(self) -> str:
+        """The scale on which it is drawn; "units" of a difference in units that have no margin."""
+        if self.scale == "difference" and self.fair[0] == self.fair[1]:
+            return "units"
+        return self.scale
 
     @property
     def why(self) -> str:
@@ -172,7 +181,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Chart:
-    """Blocks that share a scale, the `kind`."""
+    """Blocks that share a scale, the `kind`: the `chart_kind` of their rows."""
 
     kind: str
     threshold: float

@@ -211,7 +211,8 @@ def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
     for result in section.results:
         if isinstance(result, RatioResult) and result.metric in _DISPARATE_IMPACTS:
             impacts.append(result)
-    if charts:
+    # of numbers alone there are no rates, and their charts stand with the amounts
+    if charts and section.results:
         if impacts:
             lead = _lead_of_rates(impacts[0])
         else:

@@ -17,6 +17,7 @@ from fairstats.report.screen.order import (
 )
 from fairstats.report.screen.others import (
     amplification_words,
+    name_quantity,
     strata_sentence,
     words_beyond_elsewhere,
     words_of_looks,
@@ -104,6 +105,7 @@ def make_finding(report: Contents, view: SetView, planned: Planned) -> Finding:
             pair,
             report.settings.confidence_level,
             pooled=bool(kind_of_pooling(view, pair)),
+            quantity=name_quantity(fact, report.columns.outcome),
         ),
         certainty_sentence(pair, report),
         people_sentence(view, fact, pair),

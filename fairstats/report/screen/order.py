@@ -158,8 +158,11 @@ def _grade_of_row(row: Row) -> int:
 
 
 def _size_of(row: Row) -> float:
-    """Distance from equality, of ratios on the logarithmic scale."""
-    if not math.isfinite(row.estimate):
+    """Distance from equality, of ratios on the logarithmic scale.
+
+    A difference in units of its own is not larger than a ratio because these units are small.
+    """
+    if not math.isfinite(row.estimate) or row.chart_kind == "units":
         return 0.0
     if row.scale == "ratio":
         return abs(math.log(max(row.estimate, 1e-9)))

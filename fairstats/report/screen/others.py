@@ -144,7 +144,7 @@ def words_beyond_elsewhere(
         if fact is leading:
             violated = [pair for pair in violated if not pair.reference]
         if violated:
-            items.append(_words_of_violation(violated, _name_quantity(fact, outcome)))
+            items.append(_words_of_violation(violated, name_quantity(fact, outcome)))
     yield from items[:_NAMED_FACTS]
     n_more = len(items) - _NAMED_FACTS
     if n_more > 0:
@@ -166,7 +166,7 @@ def words_real_elsewhere(facts: Sequence[Fact], leading: Fact, outcome: str | No
         if fact is leading:
             real = [pair for pair in real if not pair.reference]
         if real:
-            items.append(_words_of_real(real, _name_quantity(fact, outcome)))
+            items.append(_words_of_real(real, name_quantity(fact, outcome)))
     if not items:
         return ""
     n_more = len(items) - _NAMED_REAL
@@ -177,7 +177,7 @@ def words_real_elsewhere(facts: Sequence[Fact], leading: Fact, outcome: str | No
     return f"Also real, not shown to be beyond a limit: {'; '.join(items[:_NAMED_REAL])}{more}."
 
 
-def _name_quantity(fact: Fact, outcome: str | None) -> str:
+def name_quantity(fact: Fact, outcome: str | None) -> str:
     """The heading of a fact; of a number with its column."""
     if fact.rate:
         return fact.title

@@ -14,7 +14,7 @@ from fairstats.methods.rates.result import ANYTIME_METHODS
 from fairstats.methods.rates.setup import POOLED
 from fairstats.report.contents import Contents, compared
 from fairstats.report.facts import Fact, PairOfGroups, Reading
-from fairstats.report.format import count, percent
+from fairstats.report.format import count, number, percent
 from fairstats.report.methods.rates import level_of_one_comparison
 from fairstats.report.screen.order import crude_readings
 from fairstats.report.view import Row, SetView
@@ -39,11 +39,20 @@ def kind_of_pooling(view: SetView, pair: PairOfGroups) -> str:
 
 
 def finding_sentence(
-    fact: Fact, pair: PairOfGroups, confidence_level: float, *, pooled: bool
+    fact: Fact, pair: PairOfGroups, confidence_level: float, *, pooled: bool, quantity: str
 ) -> str:
-    """Who fares worse, with both rates, ratio and difference; of several together who better."""
+    """Who fares worse, with both rates, ratio and difference; of several together who better.
+
+    `quantity`: what is compared, of numbers with its column; whether more of it is better is not
+    known.
+    """
     row = pair.first
     readings = ", ".join(_estimate_words(pair))
+    if not math.isnan(row.value) and not math.isnan(row.value_reference):
+        return (
+            f"{quantity}: {number(row.value)} of {pair.label}, against"
+            f" {number(row.value_reference)} of {pair.reference} ({readings})."
+        )
     if math.isnan(row.rate) or math.isnan(row.rate_reference):
         return f"{name_of_pair(pair)}: {readings}."
     label = class_of(pair.readings[0].metric)
@@ -198,6 +207,8 @@ def _limit_words(reading: Reading) -> str:
         return "fair at 1 alone"
     if reading.row.scale == "ratio":
         return f"fair from {low:g} to {high:.4g}"
+    if reading.row.chart_kind == "units":
+        return "fair at 0 alone"
     if reading.row.scale == "difference":
         return f"fair within ±{high:g}"
     return f"fair up to {high:g}"
