@@ -1,6 +1,7 @@
 # What type checkers see of the names that are loaded on first use.
 from fairstats.ground.counts import PairedCounts as PairedCounts
 from fairstats.ground.counts import SelectionCounts as SelectionCounts
+from fairstats.ground.counts import SizeCounts as SizeCounts
 from fairstats.ground.results import Comparison as Comparison
 from fairstats.ground.results import HypothesisTest as HypothesisTest
 from fairstats.ground.results import Interval as Interval

@@ -170,7 +170,7 @@ def audit(
         they are, as `tally` does. Or a `Tally`, which knows its columns and takes no names; or what
         `adverse_impact` found, or a monitor has watched, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
-        Outcome, prediction (at least one of them), and score in [0, 1] (larger = favourable; adds
+        Outcome, prediction (at least one of them, or `outcome`), and score in [0, 1] (larger = favourable; adds
         MADD and, with outcomes, ABROCA). Of several models ``{name: column}``: the first is
         audited, and a section compares all of them (of rows in memory).
     sensitive_features : str or sequence of str
@@ -196,9 +196,9 @@ def audit(
         along the scores also within its strata, crude and adjusted side by side, and a sentence at
         the head where they disagree.
     outcome, predicted : str, optional
-        Columns of an outcome that is a number (a wage, a price), beside labels, and of its
-        prediction: they add means, and errors of the prediction. Ratios are judged by `threshold`,
-        differences (of numbers that may be negative) by whether they are shown at all.
+        Columns of an outcome that is a number (a wage, a price), with labels or without any, and of
+        its prediction: means, and errors of the prediction, are compared. Ratios are judged by
+        `threshold`, differences (of numbers that may be negative) by whether they are shown at all.
     features : str or sequence of str, optional
         Feature columns, numbers or categories: with outcomes and predictions they add HFM, the
         distance between groups as sets.

@@ -46,7 +46,7 @@
 #' @param data A data frame; the other arguments name its columns. Or a formula, with the data frame
 #'   second: see [fairstats-formula]. Or a tally from
 #'   [fs_read_tally()], which knows them.
-#' @param y_true,y_pred Outcome and prediction, two values each; at least one of them.
+#' @param y_true,y_pred Outcome and prediction, two values each; at least one of them, or `outcome`.
 #' @param score Score between 0 and 1, larger for the favourable outcome.
 #' @param sensitive_features Sensitive columns.
 #' @param reference Reference group; for several columns a vector or list
@@ -94,6 +94,11 @@
 #'   compared with the rest, in a section of its own: names, or a list with `NULL` or the cuts of
 #'   each, as `list(sex = NULL, age = c(25, 40, 60), income = 4)`; see [fs_subgroups()]. Their flags
 #'   and simultaneous limits are a family of their own. Not with weights or clusters.
+#' @param outcome,predicted Columns of an outcome that is a number (a wage, a price), with labels or
+#'   without any, and of its prediction: the section `"numbers"` compares means, mean absolute errors
+#'   and mean residuals, as [fs_means()] and [fs_prediction_errors()] do. Ratios of what is never
+#'   below 0; differences of what is are judged by whether they are shown at all, since no margin is
+#'   known in their unit.
 #' @param score_range Scale of the scores, its worse end first: `c(300, 850)`, or `c(10, 1)` of
 #'   risks. Other scales than from 0 to 1 need the score as a column of `data`.
 #'
@@ -155,7 +160,9 @@ fs_audit <- function(
   label_values = NULL,
   strata = NULL,
   subgroups = NULL,
-  score_range = c(0, 1)
+  score_range = c(0, 1),
+  outcome = NULL,
+  predicted = NULL
 ) {
   pos_label_left_out <- base::missing(pos_label)
   arguments <- given_arguments()
@@ -165,6 +172,7 @@ fs_audit <- function(
   score <- arguments$score
   sensitive_features <- arguments$sensitive_features
   strata <- arguments$strata
+  check_number_columns(outcome, predicted)
   missing <- choice_of(missing, "missing", MISSING_POLICIES)
   if (!isTRUE(intersections) && !isFALSE(intersections)) {
     stop_argument("intersections", listed(intersections), "TRUE or FALSE")
@@ -204,11 +212,11 @@ fs_audit <- function(
       "one; fs_compare_models() compares several models"
     )
   }
-  if (is.null(y_true) && is.null(y_pred)) {
+  if (is.null(y_true) && is.null(y_pred) && is.null(outcome)) {
     stop_argument(
       "y_pred",
-      "NULL, and so is `y_true`",
-      "the column of the predictions, of the outcomes, or both"
+      "NULL, and so are `y_true` and `outcome`",
+      "the column of the predictions, of the outcomes, or both; or `outcome`, a number"
     )
   }
   data <- scores_on_unit(checked_frame(data), c(score, unlist(counterfactual_score)), score_range)
@@ -227,6 +235,8 @@ fs_audit <- function(
       sample_weight,
       cluster,
       strata,
+      outcome,
+      predicted,
       features,
       set,
       changed
@@ -241,7 +251,10 @@ fs_audit <- function(
     if (missing == "group") {
       data[set] <- lapply(data[set], with_missing_group)
     }
-    several <- if (pos_label_left_out) several_classes(data, y_true, y_pred, label_values)
+    labelled <- !is.null(y_true) || !is.null(y_pred)
+    several <- if (pos_label_left_out && labelled) {
+      several_classes(data, y_true, y_pred, label_values)
+    }
     labels <- if (is.null(several)) list(y_true, y_pred) else list(NULL, NULL)
     input <- read_columns(
       data,
@@ -271,6 +284,17 @@ fs_audit <- function(
       input$features <- feature_columns(data, features, input$n)
     }
     input$stratum <- read_strata(data, strata, input, strata)
+    if (!is.null(outcome)) {
+      input$numbers <- list(
+        data = data,
+        sensitive_features = set,
+        outcome = outcome,
+        predicted = predicted,
+        sample_weight = sample_weight,
+        cluster = cluster,
+        strata = strata
+      )
+    }
     input
   })
   audits <- with_seed(
@@ -409,7 +433,8 @@ audit_set <- function(input, set, reference, options) {
   both <- labels && !is.null(input$y_pred)
   plain <- is.null(input$weight) && is.null(input$cluster)
   scored <- plain && !is.null(input$score)
-  metrics <- if (is.null(input$classes)) audited_metrics(input)
+  of_labels <- !is.null(input$y_true) || !is.null(input$y_pred)
+  metrics <- if (is.null(input$classes) && of_labels) audited_metrics(input)
   rates <- lapply(metrics, function(metric) {
     options$comparisons <- comparisons_of(metric, asked)
     metric_rows(
@@ -420,7 +445,7 @@ audit_set <- function(input, set, reference, options) {
     )
   })
   within <- NULL
-  if (!is.null(input$stratum)) {
+  if (!is.null(input$stratum) && length(metrics)) {
     within <- bind_rows(Map(
       function(metric, crude) {
         if (can_be_adjusted(metric)) {
@@ -433,8 +458,9 @@ audit_set <- function(input, set, reference, options) {
       rates
     ))
   }
-  sections <- list(
-    rates = bind_rows(c(
+  sections <- list()
+  if (of_labels) {
+    sections$rates <- bind_rows(c(
       rates,
       list(
         if (both) amplification_rows(cells, pairs, options),
@@ -442,11 +468,16 @@ audit_set <- function(input, set, reference, options) {
         within[!names(within) %in% BESIDE_ROWS]
       )
     ))
-  )
+  }
   if (!is.null(input$classes)) {
     of_classes <- audited_classes(input, grouping, pairs_of_kind, options)
     within <- of_classes$within
     sections <- list(classes = of_classes$rows)
+  }
+  if (!is.null(input$numbers)) {
+    of_numbers <- audited_numbers(input$numbers, reference, options)
+    within <- bind_rows(list(within, of_numbers$within))
+    sections$numbers <- of_numbers$rows
   }
   if (scored) {
     of_scores <- if (asked == "rest") pairs_of_kind("rest") else pairs
@@ -482,9 +513,69 @@ audit_set <- function(input, set, reference, options) {
     rows = cbind(found["section"], sensitive_features = about, found[names(found) != "section"]),
     within = if (NROW(within)) {
       within_section <- if (is.null(input$classes)) "rates" else "classes"
-      cbind(section = within_section, sensitive_features = about, within)
+      of_numbers <- within$metric %in% paste0(AUDITED_NUMBERS, WITHIN_STRATA)
+      cbind(
+        section = ifelse(of_numbers, "numbers", within_section),
+        sensitive_features = about,
+        within
+      )
     }
   )
+}
+
+# Metrics of a number in an audit.
+AUDITED_NUMBERS <- c("mean", "mean_absolute_error", "mean_residual")
+
+check_number_columns <- function(outcome, predicted) {
+  for (name in c("outcome", "predicted")) {
+    column <- get(name)
+    if (!is.null(column) && (!is.character(column) || length(column) != 1L)) {
+      stop_argument(name, listed(column), "the name of one column")
+    }
+  }
+  if (!is.null(predicted) && is.null(outcome)) {
+    stop_argument("predicted", predicted, "a prediction beside `outcome`, the number it is of")
+  }
+}
+
+# Means of the outcome, and errors of its prediction: `rows` of the table, those within strata among
+# them, and `within` with all that a comparison within strata says.
+audited_numbers <- function(numbers, reference, options) {
+  shared <- c(
+    numbers[c("data", "sensitive_features", "sample_weight", "cluster", "strata")],
+    options[c("comparisons", "threshold", "confidence_level", "simultaneous", "adjust")],
+    list(reference = reference, margin = 0)
+  )
+  negative <- any(numbers$data[[numbers$outcome]] < 0)
+  found <- list(do.call(
+    fs_means,
+    c(shared, y = numbers$outcome, contrast = if (negative) "difference" else "ratio")
+  ))
+  if (!is.null(numbers$predicted)) {
+    columns <- c(shared, y_true = numbers$outcome, y_pred = numbers$predicted)
+    contrasts <- c(mean_absolute_error = "ratio", mean_residual = "difference")
+    for (metric in names(contrasts)) {
+      errors <- do.call(
+        fs_prediction_errors,
+        c(columns, metric = metric, contrast = contrasts[[metric]])
+      )
+      found <- c(found, list(errors))
+    }
+  }
+  as_values <- function(rows) {
+    places <- match(c("rate", "rate_reference"), names(rows))
+    names(rows)[places] <- c("value", "value_reference")
+    rows
+  }
+  within <- bind_rows(lapply(found, function(one) {
+    rows <- attr(one, "stratified")
+    if (!is.null(rows)) as_values(rows)
+  }))
+  kept <- lapply(found, function(one) {
+    one <- as_values(as.data.frame(unclass(one), stringsAsFactors = FALSE))
+    one[!names(one) %in% c("section", "sensitive_features", ADJUSTED_BESIDE)]
+  })
+  list(rows = bind_rows(c(kept, list(within[!names(within) %in% BESIDE_ROWS]))), within = within)
 }
 
 # Evaluate with a seed, and put the generator back.

@@ -9,7 +9,14 @@ CLAIM_COLUMNS <- c("pvalue_audit", "real_over_audit", "pvalue_verdict_audit", "h
 # Claims that are named in the sentence.
 MOST_CLAIMS <- 6L
 # What stands before the colon of the title of a result that compares no rates.
-CLAIM_TITLES <- c(madd = "MADD", madd_max = "MADD", ECD = "Extreme counterfactual discrimination")
+CLAIM_TITLES <- c(
+  madd = "MADD",
+  madd_max = "MADD",
+  ECD = "Extreme counterfactual discrimination",
+  mean = "Means",
+  mean_absolute_error = "Mean absolute errors",
+  mean_residual = "Mean residuals, prediction less outcome"
+)
 WITHIN_STRATA <- "_stratified"
 UNADJUSTED_WARNING <- paste(
   "Reading unadjusted p-values one by one errs in more than half of fair audits",
@@ -203,7 +210,8 @@ claim_title <- function(metric, several) {
     return(paste0(sub(":.*", "", title), " (", label, ")"))
   }
   if (is.null(title)) {
-    return(if (name %in% names(CLAIM_TITLES)) CLAIM_TITLES[[name]] else name)
+    title <- if (name %in% names(CLAIM_TITLES)) CLAIM_TITLES[[name]] else name
+    return(if (name == metric) title else paste0(title, ", within strata"))
   }
   title <- sub(":.*", "", title)
   if (name != metric) {

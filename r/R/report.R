@@ -226,6 +226,8 @@ NUMBERS <- c(
   "n_reference",
   "rate",
   "rate_reference",
+  "value",
+  "value_reference",
   "share",
   "shrunken_rate",
   "pvalue_search",
@@ -565,7 +567,16 @@ audit_as_reported <- function(report, data) {
         )
       },
       columns[intersect(
-        c("y_true", "y_pred", "score", "sample_weight", "cluster", "strata"),
+        c(
+          "y_true",
+          "y_pred",
+          "score",
+          "sample_weight",
+          "cluster",
+          "strata",
+          "outcome",
+          "predicted"
+        ),
         names(columns)
       )],
       settings[intersect(alike, names(settings))]

@@ -750,6 +750,9 @@ strata_sentence <- function(said, n) {
 # Every disagreement as a note, with the metrics that it is about.
 strata_notes <- function(rows) {
   rows <- rows[nzchar(rows$disagreement), ]
+  if (!nrow(rows)) {
+    return(character())
+  }
   where <- paste0(rows$sensitive_features, ": Crude and adjusted disagree. ", rows$disagreement)
   vapply(
     unique(where),
@@ -787,6 +790,16 @@ checked_strata <- function(data, strata, n, name) {
   }
   structure(stratum, name = if (length(name) == 1L && is.character(name)) name)
 }
+
+# Columns that beside_strata() adds.
+ADJUSTED_BESIDE <- c(
+  "adjusted",
+  "adjusted_ci_low",
+  "adjusted_ci_high",
+  "adjusted_pvalue",
+  "adjusted_verdict",
+  "pvalue_homogeneity"
+)
 
 # Crude rows with the adjusted ones in columns of their own.
 beside_strata <- function(found, within) {

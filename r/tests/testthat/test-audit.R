@@ -312,3 +312,34 @@ test_that("groups are compared with pooled ones, in every section that has such 
   expect_equal(of_y$estimate, as_two$estimate)
   expect_equal(of_y$pvalue, as_two$pvalue)
 })
+
+test_that("an audit of a number, with labels and without, has the rows of fs_means", {
+  set.seed(3)
+  people <- data.frame(
+    sex = sample(c("f", "m"), 200, TRUE),
+    town = sample(c("x", "y"), 200, TRUE),
+    wage = rexp(200, 1 / 30000)
+  )
+  people$hired <- rbinom(200, 1, 0.5)
+  alone <- fs_audit(people, outcome = "wage", sensitive_features = "sex", strata = "town")
+  means <- fs_means(
+    people,
+    y = "wage",
+    sensitive_features = "sex",
+    contrast = "ratio",
+    strata = "town"
+  )
+  expect_identical(alone$metric, c("mean", "mean_stratified"))
+  for (column in c("estimate", "ci_low", "ci_high", "pvalue", "verdict")) {
+    expect_identical(alone[[column]][1L], means[[column]])
+    expect_identical(alone[[column]][2L], attr(means, "stratified")[[column]])
+  }
+  expect_identical(alone$value[1L], mean(people$wage[people$sex == alone$group[1L]]))
+  both <- fs_audit(people, y_pred = "hired", outcome = "wage", sensitive_features = "sex")
+  expect_true(all(c("disparate_impact", "mean") %in% both$metric))
+  expect_error(fs_audit(people, sensitive_features = "sex"), "outcome")
+  expect_error(
+    fs_audit(people, y_pred = "hired", predicted = "wage", sensitive_features = "sex"),
+    "beside `outcome`"
+  )
+})
