@@ -476,14 +476,25 @@ _LARGEST_NUMBER = 1e80
 
 
 def _check_number_column(column: NDArray[np.float64], argument: str) -> NDArray[np.float64]:
-    """The column, or an error where a value is infinite or so large that its cube overflows."""
-    n_beyond = int((np.abs(column) > _LARGEST_NUMBER).sum())
+    """The column, or an error where a value is infinite or so large that its cube overflows, or
+    where all are so small that their cubes are 0.
+    """
+    sizes = np.abs(column)
+    n_beyond = int((sizes > _LARGEST_NUMBER).sum())
     if n_beyond:
         raise InputError(
             argument,
             got=f"{n_beyond:,} values that are infinite or beyond {_LARGEST_NUMBER:g}",
             allowed="finite numbers, whose cubes can be summed",
             cure="leave them out, and say so, or change the unit",
+        )
+    largest = float(np.nanmax(sizes, initial=0.0))
+    if 0 < largest < 1 / _LARGEST_NUMBER:
+        raise InputError(
+            argument,
+            got=f"no number beyond {largest:g}",
+            allowed=f"numbers whose cubes can be summed: some beyond {1 / _LARGEST_NUMBER:g}",
+            cure="change the unit",
         )
     return column
 

@@ -6,6 +6,7 @@ R's audit (live) and cross-check.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import polars as pl
 import pytest
 
 import fairstats as fs
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import InputError, InsufficientEvidenceWarning
 from fairstats.ground.rsession import call
+from fairstats.methods.rates.planning import growth_by_interval
 from fairstats.report.sets import view_sets
 
 NUMBERS = ["estimate", "std_error", "ci_low", "ci_high", "pvalue", "value", "value_low"]
@@ -147,6 +149,56 @@ def test_differences_in_units_have_a_scale_of_their_own() -> None:
         if chart.kind == "ratio"
     ]
     assert mixed.axis.high < 10
+
+
+def test_what_a_report_says_where_numbers_lack_or_do_not_vary() -> None:
+    few = wages().iloc[:40].assign(sex=["f"] * 38 + ["m"] * 2)
+    with pytest.warns(InsufficientEvidenceWarning):
+        text = " ".join(str(audit_of(few)).split())
+    assert "Whether the numbers differ cannot be tested: too few rows" in text
+    assert "(ratio" not in text
+    alike = wages().assign(wage=7.0)
+    with pytest.warns(InsufficientEvidenceWarning):
+        text = " ".join(str(audit_of(alike)).split())
+    assert "too few rows, or numbers that are all alike" in text
+    tiny = wages().assign(wage=lambda rows: rows["wage"] * 1e-300)
+    with pytest.raises(InputError, match="change the unit"):
+        audit_of(tiny)
+
+
+def test_rows_that_would_settle_a_ratio_of_means() -> None:
+    """So many times the rows decide about as often as was asked for.
+
+    Witness: 400 samples of exponential wages whose means have the ratio 1.4 (limit 1.25): of the
+    rows told for 80% power .74 to .88 are decided, by a standard error of .02 and the normal form.
+    """
+    rng = np.random.default_rng(8)
+
+    def sample(n_rows: int) -> pd.DataFrame:
+        sex = np.repeat(["f", "m"], n_rows)
+        return pd.DataFrame({"sex": sex, "wage": rng.exponential(1 + 0.4 * (sex == "m"))})
+
+    growth = growth_by_interval(
+        1.4, (1.4 * 0.8, 1.4 / 0.8), (0.8, 1.25), confidence_level=0.95, level=0.95, log=True
+    )
+    # closed form: standard error ln(1/.8)/1.96, distance ln(1.4/1.25)
+    wanted = ((1.644854 + 0.841621) * math.log(1 / 0.8) / 1.959964 / math.log(1.4 / 1.25)) ** 2
+    assert growth == pytest.approx(wanted, rel=1e-5)
+    n_rows = 200
+    # of exponential numbers the logarithm of the ratio has the variance 2/n
+    half = 1.959964 * math.sqrt(2 / n_rows)
+    interval = (1.4 * math.exp(-half), 1.4 * math.exp(half))
+    needed = growth_by_interval(
+        1.4, interval, (0.8, 1.25), confidence_level=0.95, level=0.95, log=True
+    )
+    decided = 0
+    for _ in range(400):
+        table = sample(round(needed * n_rows))
+        found = fs.means(
+            table["wage"], sensitive_features=table["sex"], contrast="ratio", reference="f"
+        )
+        decided += found.comparisons[0].verdict == "violated"
+    assert 0.74 <= decided / 400 <= 0.88
 
 
 def test_what_is_refused() -> None:

@@ -657,6 +657,55 @@ def growth_for_difference(
     return max(float(both_quantiles**2 * variance / distance**2), 1.0)
 
 
+def growth_by_interval(
+    assumed: float,
+    interval: tuple[float, float],
+    fair: tuple[float, float],
+    *,
+    confidence_level: float,
+    level: float,
+    power: float = 0.8,
+    log: bool = False,
+) -> float:
+    """How many times the rows at hand would settle a contrast of numbers with this power.
+
+    Parameters
+    ----------
+    assumed : float
+        The true contrast.
+    interval : tuple of float
+        Its two-sided interval at `confidence_level`, whose width says how far means scatter.
+    fair : tuple of float
+        Ends of the fair range.
+    level : float
+        Confidence level of one-sided limits.
+    log : bool
+        Whether it is a ratio, which scatters as its logarithm does.
+
+    Returns
+    -------
+    float
+        At least 1; infinite above 100, NaN where the interval is of no use.
+    """
+    ends = np.array([assumed, *interval, *fair], dtype=np.float64)
+    if log:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.log(ends)
+    if not np.isfinite(ends).all():
+        return float("nan")
+    value, low, high, fair_low, fair_high = ends.tolist()
+    std_error = (high - low) / (2 * normal_quantile((1 + confidence_level) / 2))
+    if not std_error > 0:
+        return float("nan")
+    # The nearer end is excluded with the wanted power where
+    #     |value − end| = (z_level + z_power) · std_error / √growth.
+    distance = min(abs(value - fair_low), abs(value - fair_high))
+    wanted = (normal_quantile(level) + normal_quantile(power)) * std_error
+    if distance**2 * MOST_GROWTH < wanted**2:
+        return float("inf")
+    return max(float((wanted / distance) ** 2), 1.0)
+
+
 def sample_size_ratio(
     rate_reference: float,
     ratio: float,

@@ -9,7 +9,11 @@ from typing import Any
 
 from fairstats.ground.registry import RATES, class_of, find_metric, without_class
 from fairstats.methods.rates.employment.result import AdverseImpact
-from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
+from fairstats.methods.rates.planning import (
+    growth_by_interval,
+    growth_for_difference,
+    growth_for_ratio,
+)
 from fairstats.methods.rates.result import ANYTIME_METHODS
 from fairstats.methods.rates.setup import POOLED
 from fairstats.report.contents import Contents, compared
@@ -49,9 +53,10 @@ def finding_sentence(
     row = pair.first
     readings = ", ".join(_estimate_words(pair))
     if not math.isnan(row.value) and not math.isnan(row.value_reference):
+        contrast = "" if math.isnan(row.estimate) else f" ({readings})"
         return (
             f"{quantity}: {number(row.value)} of {pair.label}, against"
-            f" {number(row.value_reference)} of {pair.reference} ({readings})."
+            f" {number(row.value_reference)} of {pair.reference}{contrast}."
         )
     if math.isnan(row.rate) or math.isnan(row.rate_reference):
         return f"{name_of_pair(pair)}: {readings}."
@@ -161,10 +166,17 @@ def _reality_sentence(row: Row, confidence_level: float) -> str:
     if row.real_over_audit:
         return "The difference is real: shown over the whole audit."
     if row.real_over_audit is None:
-        return "Whether the rates differ cannot be tested: too few cases."
+        things = "rates" if math.isnan(row.value) else "numbers"
+        return f"Whether the {things} differ cannot be tested: {_what_lacks(row)}."
     if row.pvalue_adjusted <= 1 - confidence_level:
         return "The difference is shown by its metric alone, not over the whole audit."
     return "That there is a difference at all is not shown."
+
+
+def _what_lacks(row: Row) -> str:
+    if math.isnan(row.value):
+        return "too few cases"
+    return "too few rows, or numbers that are all alike"
 
 
 def _verdict_sentence(readings: Sequence[Reading]) -> str:
@@ -178,7 +190,7 @@ def _verdict_sentence(readings: Sequence[Reading]) -> str:
     are = "are both" if several else "is"
     limits = f"{'their limits' if several else 'its limit'} ({fair})"
     if row.verdict == "insufficient evidence":
-        return f"For a verdict on {nouns} there are too few cases."
+        return f"There is no verdict on {nouns}: {_what_lacks(row)}."
     if row.verdict == "undecided":
         return f"Whether {nouns} {'are' if several else 'is'} beyond {limits} is undecided."
     where = "beyond" if row.verdict == "violated" else "within"
@@ -195,7 +207,7 @@ def _extent_of(row: Row) -> str:
 def state_of_row(row: Row) -> str:
     """Verdict of a row, and whether it holds over the audit."""
     if row.verdict == "insufficient evidence":
-        return "too few cases for a verdict"
+        return f"{_what_lacks(row)}, no verdict"
     if row.verdict == "undecided":
         return "undecided"
     return f"{verdict_in_a_word(row)} {_extent_of(row)}"
@@ -292,7 +304,18 @@ def _rows_needed(view: SetView, reading: Reading, planned: Planned) -> str:
     ratio = _assumed_ratio(row, planned)
     level = level_of_one_comparison(result)
     sizes = (row.n, row.n_reference)
-    if row.scale == "ratio":
+    compares_numbers = not math.isnan(row.value)
+    if compares_numbers:
+        growth = growth_by_interval(
+            row.estimate if at_estimate or row.scale == "difference" else ratio,
+            (row.low, row.high),
+            row.fair,
+            confidence_level=result.settings.confidence_level,
+            level=level,
+            power=planned.power,
+            log=row.scale == "ratio",
+        )
+    elif row.scale == "ratio":
         growth = growth_for_ratio(
             row.rate_reference, ratio, *sizes, result.settings.limit, level, planned.power
         )
@@ -305,12 +328,13 @@ def _rows_needed(view: SetView, reading: Reading, planned: Planned) -> str:
             level,
             planned.power,
         )
-    if at_estimate:
+    if at_estimate or row.chart_kind == "units":
         assumed = "at the present estimate"
     else:
         assumed = f"if the true ratio is {ratio:g}"
     if math.isnan(growth):
-        return f"At these rates no number of rows can be told that would settle the {noun}."
+        things = "numbers" if compares_numbers else "rates"
+        return f"At these {things} no number of rows can be told that would settle the {noun}."
     if math.isinf(growth):
         return (
             f"None would do for the {noun}: {assumed} it lies too near the limit, and would take"

@@ -124,7 +124,9 @@ class MeanValues:
         name = self.counts.groups[position]
         units = float(self.counts.effective_units[position])
         if units < MIN_UNITS - 1e-9:
-            kind = "clusters" if self.counts.clustered else "rows"
+            kind = "cluster" if self.counts.clustered else "row"
+            if units != 1:
+                kind += "s"
             if units == self.counts.units[position]:
                 effective = ""
             else:
