@@ -31,8 +31,9 @@ References: Ayer et al. (1955); Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +188,54 @@ class EqualityTest:
     difference: float
 
 
+#: Of curves that cannot be compared.
+NOT_TESTED = EqualityTest(
+    statistic=math.nan, pvalue=math.nan, low=math.nan, high=math.nan, difference=math.nan
+)
+
+
+class ScoresInBlocks(Protocol):
+    """Scores, ascending, and the positions of the first and the last one of every block."""
+
+    @property
+    def scores(self) -> Floats: ...  # noqa: D102
+    @property
+    def starts(self) -> NDArray[np.intp]: ...  # noqa: D102
+    @property
+    def ends(self) -> NDArray[np.intp]: ...  # noqa: D102
+
+
+def equality_by_draws(
+    observed: float,
+    largest_drawn: Callable[[], float],
+    n_resamples: int,
+    *,
+    blocks: ScoresInBlocks,
+    run: tuple[int, int],
+    difference: float,
+) -> EqualityTest:
+    """The test whose statistic is the largest of all runs, by its law where curves are equal.
+
+    `largest_drawn`: the statistic of labels that are drawn anew; `run`: first and last block of the
+    largest one, `difference` there.
+    """
+    if math.isnan(observed):
+        return NOT_TESTED
+    n_as_large = 0
+    for _ in each_of(range(n_resamples), "test of calibration curves"):
+        # a draw without any variance shows no difference
+        if largest_drawn() >= observed - 1e-9:
+            n_as_large += 1
+    first, last = run
+    return EqualityTest(
+        statistic=observed,
+        pvalue=(n_as_large + 1) / (n_resamples + 1),
+        low=float(blocks.scores[blocks.starts[first]]),
+        high=float(blocks.scores[blocks.ends[last]]),
+        difference=difference,
+    )
+
+
 def equality_of_curves(
     group: CountedRisks,
     reference: CountedRisks,
@@ -195,28 +244,17 @@ def equality_of_curves(
 ) -> EqualityTest:
     """Test that two groups have one isotonic curve, by labels that are drawn from it."""
     shared = _SharedScores.of(group, reference)
-    nothing = EqualityTest(
-        statistic=math.nan, pvalue=math.nan, low=math.nan, high=math.nan, difference=math.nan
-    )
     if shared is None:
-        return nothing
-    observed, place, difference = shared.scan(shared.positives)
-    if math.isnan(observed):
-        return nothing
+        return NOT_TESTED
+    observed, run, difference = shared.scan(shared.positives)
     fitted = shared.fit(shared.positives)
-    n_as_large = 0
-    for _ in each_of(range(n_resamples), "test of calibration curves"):
+
+    def largest_drawn() -> float:
         drawn = rng.binomial(shared.rows.astype(np.int64), fitted).astype(np.float64)
-        # a draw without any variance shows no difference
-        if shared.scan(drawn)[0] >= observed - 1e-9:
-            n_as_large += 1
-    first, last = place
-    return EqualityTest(
-        statistic=observed,
-        pvalue=(n_as_large + 1) / (n_resamples + 1),
-        low=float(shared.scores[shared.starts[first]]),
-        high=float(shared.scores[shared.ends[last]]),
-        difference=difference,
+        return shared.scan(drawn)[0]
+
+    return equality_by_draws(
+        observed, largest_drawn, n_resamples, blocks=shared, run=run, difference=difference
     )
 
 

@@ -38,7 +38,6 @@ from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv, ndtr, stdtrit
 
 from fairstats.ground.checks import Floats
-from fairstats.ground.progress import each_of
 from fairstats.ground.scores import find_bin_starts
 from fairstats.numerics.means.hall import as_normal, as_student
 from fairstats.numerics.means.isotonic import (
@@ -46,8 +45,10 @@ from fairstats.numerics.means.isotonic import (
     FEWEST_BLOCKS,
     MOST_BLOCKS,
     MOST_SCORES,
+    NOT_TESTED,
     BrierPart,
     EqualityTest,
+    equality_by_draws,
     largest_of_runs,
     uncertainty_limits,
 )
@@ -273,31 +274,23 @@ def equality_of_weighted_curves(
     group: WeightedRisks, reference: WeightedRisks, n_resamples: int, rng: np.random.Generator
 ) -> EqualityTest:
     """Test that two groups have one isotonic curve, by labels that are drawn from it."""
-    nothing = EqualityTest(
-        statistic=math.nan, pvalue=math.nan, low=math.nan, high=math.nan, difference=math.nan
-    )
     if not (group.scores.size and reference.scores.size):
-        return nothing
+        return NOT_TESTED
     scan = _WeightedScan.of(group, reference)
-    fitted = scan.fit(scan.labels)
-    statistic, place, difference = scan.largest(scan.labels, drawn=False)
-    if math.isnan(statistic):
-        return nothing
+    chance = scan.fit(scan.labels)[scan.place]
+    statistic, run, difference = scan.largest(scan.labels, drawn=False)
     df = max(min(group.effective_units, reference.effective_units) - 1, 1.0)
-    observed = float(as_normal(statistic, df))
-    chance = fitted[scan.place]
-    n_as_large = 0
-    for _ in each_of(range(n_resamples), "test of calibration curves"):
+
+    def largest_drawn() -> float:
         drawn = (rng.random(chance.size) < chance).astype(np.float64)
-        # a draw without any variance shows no difference
-        if scan.largest(drawn, drawn=True)[0] >= observed - 1e-9:
-            n_as_large += 1
-    first, last = place
-    return EqualityTest(
-        statistic=observed,
-        pvalue=(n_as_large + 1) / (n_resamples + 1),
-        low=float(scan.scores[scan.starts[first]]),
-        high=float(scan.scores[scan.ends[last]]),
+        return scan.largest(drawn, drawn=True)[0]
+
+    return equality_by_draws(
+        float(as_normal(statistic, df)),
+        largest_drawn,
+        n_resamples,
+        blocks=scan,
+        run=run,
         difference=difference,
     )
 
