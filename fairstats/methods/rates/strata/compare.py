@@ -7,9 +7,10 @@ comparison.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -224,15 +225,23 @@ class _StratifiedScore:
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end of {θ : |z(θ)| ≤ critical}."""
-        return float(
-            strata.score_limit(
-                self.tables,
-                critical,
-                self.contrast,
-                side=side,
-                guarded=self.guarded,
-                scale_of_statistic=None if self.scale is None else self._scales,
-            )
+        return float(self.limits(critical, side))
+
+    def limits(
+        self,
+        critical: float,
+        side: int,
+        between: tuple[Floats | None, Floats | None] = (None, None),
+    ) -> Floats:
+        """Of every table, shape (…); `between`: as in `score_limit`."""
+        return strata.score_limit(
+            self.tables,
+            critical,
+            self.contrast,
+            side=side,
+            guarded=self.guarded,
+            scale_of_statistic=None if self.scale is None else self._scales,
+            between=between,
         )
 
     def _scales(self, nulls: Floats) -> Floats:
@@ -243,13 +252,50 @@ class _StratifiedScore:
         return 1.0 if self.scale is None else self.scale(float(null))
 
 
-@dataclass(frozen=True)
+#: Critical values whose limits may bracket another one's lie at least so far from it.
+_APART = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class _MoverOfStrata(Mover):
+    """MOVER of stratified scores of differences, all of whose limits are searched for together.
+
+    `together`: the score of all parts, shape (M, H); `known`: side → critical value → limits of the
+    parts, between which those at another critical value lie.
+    """
+
+    together: _StratifiedScore
+    known: dict[int, dict[float, Floats]] = field(default_factory=lambda: {-1: {}, 1: {}})
+
+    def _distance(self, critical: float, side: int) -> float:
+        """Of a limit from the estimate: the root of the sum of the parts' squared ones, over M."""
+        differences = np.array([difference for difference, _ in self.parts])
+        distances = self._limits_of_parts(critical, side) - differences
+        return math.hypot(*distances.tolist()) / len(self.parts)
+
+    def _limits_of_parts(self, critical: float, side: int) -> Floats:
+        """Of every part, shape (M,)."""
+        known = self.known[side]
+        if critical not in known:
+            smaller = [other for other in known if other < critical - _APART]
+            larger = [other for other in known if other > critical + _APART]
+            nearer = known[max(smaller)] if smaller else None
+            farther = known[min(larger)] if larger else None
+            known[critical] = self.together.limits(critical, side, (nearer, farther))
+        return known[critical]
+
+
+@dataclass(frozen=True, eq=False)
 class _MeanOfScores:
-    """The stratified score of a difference of means of rates: their scores, joined by MOVER."""
+    """The stratified score of a difference of means of rates: their scores, joined by MOVER.
+
+    `known`: statistics by their null values; several tests ask for one.
+    """
 
     scores: tuple[_StratifiedScore, ...]
+    known: dict[float, float] = field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def mover(self) -> Mover:
         """MOVER of the parts' differences."""
         parts_with_scores: Any = tuple(
@@ -259,11 +305,16 @@ class _MeanOfScores:
             )
             for stratified_score in self.scores
         )
-        return Mover(math.inf, parts_with_scores)
+        tables = strata.stacked([stratified_score.tables for stratified_score in self.scores])
+        return _MoverOfStrata(
+            math.inf, parts_with_scores, together=replace(self.scores[0], tables=tables)
+        )
 
     def statistic(self, null: float) -> float:
         """Critical value at which the interval ends at `null`."""
-        return self.mover.statistic(null)
+        if null not in self.known:
+            self.known[null] = self.mover.statistic(null)
+        return self.known[null]
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end."""
