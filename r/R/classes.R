@@ -353,8 +353,7 @@ audited_classes <- function(input, grouping, pairs_of_kind, options) {
     metric <- find_metric(one[1L])
     options$comparisons <- comparisons_of(metric, options$comparisons)
     pairs <- pairs_of_kind(options$comparisons)
-    # means over classes within strata are those of the functions, not of an audit
-    if (one[2L] == "macro" || !can_be_adjusted(metric)) {
+    if (!can_be_adjusted(metric)) {
       own$stratum <- NULL
     }
     rows <- class_rows(metric, own, grouping, pairs, options, one[2L])

@@ -281,9 +281,7 @@ def _skewness_of(
         factor, factor_of_reference = tables.terms(theta_of_stratum, contrast)
         third = factor**3 * third - factor_of_reference**3 * third_reference
     else:
-        third = _third_moment_of_odds_ratio(
-            rates, theta_of_stratum, n1, n0, third, third_reference
-        )
+        third = _third_moment_of_odds_ratio(rates, theta_of_stratum, n1, n0, third, third_reference)
     weight = tables.weight
     spread = np.sqrt((weight**2 * variance).sum(axis=-1))
     with np.errstate(divide="ignore", invalid="ignore"):
