@@ -34,8 +34,10 @@ from fairstats.methods.rates.result import (
     DifferenceResult,
     Inference,
     RatioResult,
+    warned,
 )
-from fairstats.methods.rates.strata.compare import can_be_adjusted, check_adjustable
+from fairstats.methods.rates.strata.compare import adjusted, can_be_adjusted, check_adjustable
+from fairstats.methods.rates.strata.functions import CellQuantity
 
 _Compared = TypeVar("_Compared", bound=RatioResult | DifferenceResult | MaximumResult)
 
@@ -399,7 +401,7 @@ def group_metric(
         return run_classes(
             chosen_metric, arguments, metric if callable(metric) else None, any_margin=True
         )
-    if strata is not None:
+    if strata is not None and not callable(metric):
         check_adjustable(chosen_metric)
     count_table, by_stratum = setup.count_tables(arguments, chosen_metric.needs)
     setup.check_groups(count_table.groups)
@@ -410,7 +412,14 @@ def group_metric(
     if agg in ("min", "mean"):
         return compare_extremes(chosen_metric, count_table, settings, arguments)
     if callable(metric):
-        return _compare_function(chosen_metric, metric, count_table, settings, reference)
+        compared = _compare_function(chosen_metric, metric, count_table, settings, reference)
+        if by_stratum is None:
+            return compared
+        rate = registry.Rate(rate_name, rate_name, "")
+        quantity = CellQuantity(rate=rate, function=metric)
+        within = adjusted(compared, chosen_metric, by_stratum, quantity)
+        warned(within.stratified, chosen_metric.name)
+        return within
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
