@@ -20,9 +20,9 @@ from fairstats.methods.rates.classes.strata import (
     ClassStratifiedDifferenceResult,
     ClassStratifiedOddsRatioResult,
     ClassStratifiedRatioResult,
-    has_strata_of_classes,
 )
 from fairstats.methods.rates.setup import POOLED, RateArguments, make_settings
+from fairstats.methods.rates.strata.compare import can_be_adjusted
 from fairstats.methods.rates.strata.design import SCORE
 from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report import questions
@@ -100,7 +100,7 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
     if len(metric.needs) == 1:
         only_labels = metric.needs == ("labels",)
         counts, strata = column_of_classes(counts, strata, only_labels=only_labels)
-    if not has_strata_of_classes(metric, kind, counts):
+    if not can_be_adjusted(metric):
         strata = None
     return compare_classes(metric, counts, settings, kind, inputs.reference, strata=strata)
 

@@ -118,11 +118,10 @@ def adjusted(
         check_adjustable(metric)
     compared = []
     for comparison in result.comparisons:
-        of_comparison = quantity or quantity_of_row(comparison.metric, counts, metric.contrast)
-        if of_comparison is not None:
-            compared.append(Compared(counts, (), of_comparison))
+        if quantity is not None:
+            compared.append(Compared(counts, (), quantity))
         else:
-            compared.append(Compared(counts, rates_of(comparison.metric, counts)))
+            compared.append(compared_row(comparison.metric, counts, metric.contrast))
     settings, judged = compare_within(result, metric, compared)
     result_fields: dict[str, Any] = {
         "metric": metric.name + ENDING,
@@ -147,6 +146,14 @@ class Compared:
     counts: StratumCounts
     rates: tuple[Rate, ...]
     quantity: CellQuantity | None = None
+
+
+def compared_row(metric: str, counts: StratumCounts, contrast: str) -> Compared:
+    """What the row of a metric compares, of these cells of two labels."""
+    quantity = quantity_of_row(metric, counts, contrast)
+    if quantity is not None:
+        return Compared(counts, (), quantity)
+    return Compared(counts, rates_of(metric, counts))
 
 
 def compare_within(

@@ -103,7 +103,7 @@ def _with_fewest(
     in_shared = of_pair.rows[pair.shared].sum(axis=0).astype(np.float64)
     of_values = pair.members @ in_shared
     parts = []
-    for rate in quantity.rates:
+    for rate in quantity.rate.parts:
         _, is_case = _indicators(of_pair, rate)
         cases = of_values[:, is_case].sum(axis=1)
         parts.append(replace(estimates, rate_of=rate, cases=cases, added=()))
@@ -115,9 +115,7 @@ def _with_fewest(
     return replace(estimates, parts=tuple(parts), fewest=fewest)
 
 
-def _indicators(
-    of_pair: StratumCounts, rate: Rate
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _indicators(of_pair: StratumCounts, rate: Rate) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Whether a cell is a success of a rate, and whether it is a case."""
     is_success = np.array([cell in rate.successes for cell in of_pair.cells])
     is_case = np.array([cell in rate.cases for cell in of_pair.cells])
@@ -147,7 +145,7 @@ def _units_of(
     """
     every_cell = np.ones(len(of_pair.cells), dtype=bool)
     of_rates = [(every_cell, pair.weight)]
-    if quantity.rates:
+    if quantity.rate.parts:
         of_rates = []
         for rate, weight in zip(quantity.rates, weights, strict=True):
             of_rates.append((_indicators(of_pair, rate)[1], weight))

@@ -174,12 +174,7 @@ class _AdjustedComparisons(WithinStrata):
             return None
         quantity = quantity_of_row(comparison.metric, self._counts_of(comparison), self.scale)
         if quantity is None:
-            raise InputError(
-                "metric",
-                got="a function of yours, which results do not keep",
-                allowed="a metric by its name",
-                cure="the function of the rows of each stratum alone",
-            )
+            raise function_not_kept()
         return quantity
 
     def by_stratum(self) -> pd.DataFrame:
@@ -428,6 +423,36 @@ def sums_of_units(result: Any, c: RateComparison) -> tuple[Any, ...] | None:
         cases,
         n_successes,
         n_cases,
+    )
+
+
+def cells_of(result: Any, c: RateComparison) -> tuple[list[Any], dict[str, Any]]:
+    """What R's twin reads of a comparison by the delta method: rows of all cells and how many these
+    are, and of weighted or clustered rows what `sums_of_units` has.
+    """
+    of_pair = pair_counts(result._counts_of(c), c.group, c.reference, result.settings.comparisons)
+    rows = [of_pair.rows.ravel().tolist(), len(of_pair.cells)]
+    design = of_pair.design
+    if design is None:
+        return rows, {}
+    return rows, {
+        "totals": design.totals.ravel().tolist(),
+        "squares": design.squares.ravel().tolist(),
+        "first": (design.places[:, 0] + 1).tolist(),
+        "second": (design.places[:, 1] + 1).tolist(),
+        "products": design.products.tolist(),
+        "units": design.n_units,
+        "clustered": design.clustered,
+    }
+
+
+def function_not_kept() -> InputError:
+    """The error of what needs a function of the user's again."""
+    return InputError(
+        "metric",
+        got="a function of yours, which results do not keep",
+        allowed="a metric by its name",
+        cure="the function of the rows of each stratum alone",
     )
 
 
