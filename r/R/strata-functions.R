@@ -37,7 +37,7 @@ values_in_strata <- function(rows, metric, contrast, of_all = FALSE, design = NU
   weights <- lapply(rates, function(part) {
     common_weight(sums_in_strata(totals, part$case), of_all)
   })
-  if (!any(shared) || !all(vapply(weights, any, NA))) {
+  if (!any(shared) || !all(vapply(weights, function(w) any(w > 0), NA))) {
     return(NULL)
   }
   members <- if (of_all) list(1L, 1:2) else list(1L, 2L)
