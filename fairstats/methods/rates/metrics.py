@@ -156,9 +156,13 @@ def group_metric(
         all strata. A tally that was made with strata brings them along. With weights or clusters by
         what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
         these limits are conservative (coverage .940 to .992).
-        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
-        strata that both share only equality is tested; from there on a limit of a verdict is wrong
-        in at most .070 of samples (vignettes/calibration.md).
+        Not with largest gaps. With fewer than 20 cases of a group in the strata that both share
+        only equality is tested; from there on a limit of a verdict is wrong in at most .070 of
+        samples (vignettes/calibration.md). Functions of the cells (F1, your own) are taken of the
+        cells of each group standardised to common strata, Σ W t/n with the weights W of Mantel and
+        Haenszel of the rows, and compared by the delta method as without strata. Means over classes
+        (``classes="macro"``): each class by the weights of its own cases, limits by MOVER of their
+        scores, or by the delta method where classes share cases, and of ratios.
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -243,6 +247,12 @@ def group_metric(
     they are about the value, ratios on the log scale, and too near on one side where fewer than 100
     effective rows stand behind a value (F1 of 60 rows with weights of CV .7 errs in up to .077; the
     result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
+
+    Within strata the rows that the delta method adds are at the worth of the standardised cells,
+    1/Σ(W²/n) rows, and variances have back what the strata take of them (n/(n − 1) in each).
+    Simulated (1 to 20 strata of 3 to 150 rows a group): of 100 such rows and more a limit errs in up
+    to .062 of samples at a nominal .05, of fewer in up to .085 for functions of few of the rows;
+    ratios of weighted functions of fewer than 500 effective rows in up to .07. The result says so.
 
     Of several classes (`classes`) one class, or cut, has the limits of two labels. Means over
     classes of true positive rates and precisions have limits by MOVER; of false positive rates, F1

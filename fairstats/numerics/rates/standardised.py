@@ -88,7 +88,7 @@ class PairCells:
     @property
     def cells(self) -> Floats:
         """Of both values, shape (2, H, c)."""
-        return np.einsum("kg,ghc->khc", self.members, self.totals)
+        return np.asarray(np.einsum("kg,ghc->khc", self.members, self.totals))
 
     @property
     def factors(self) -> Floats:
@@ -104,7 +104,7 @@ class PairCells:
     @property
     def standardised(self) -> Floats:
         """T of both values, shape (2, c)."""
-        return np.einsum("kh,khc->kc", self.factors, self.cells)
+        return np.asarray(np.einsum("kh,khc->kc", self.factors, self.cells))
 
     @property
     def worth(self) -> Floats:

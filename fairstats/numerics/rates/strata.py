@@ -472,7 +472,7 @@ def _keep_scale(x: Floats) -> Floats:
 
 def stacked(several: Sequence[Strata]) -> Strata:
     """Tables of the same strata above each other, shape (M, H) of M of the shape (H,)."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in ("k1", "n1", "k0", "n0", "sizes", "share"):
         of_tables = [getattr(tables, name) for tables in several]
         columns[name] = None if of_tables[0] is None else np.stack(of_tables)

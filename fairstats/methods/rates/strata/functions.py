@@ -28,7 +28,7 @@ from fairstats.methods.rates.estimates import (
     with_usable_cases,
 )
 from fairstats.methods.rates.pair import Refused, pair_method
-from fairstats.methods.rates.result import FEW_EFFECTIVE, Inference
+from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.strata.design import products_of_units
 from fairstats.numerics.rates import standardised
 from fairstats.numerics.rates.score import Contrast
@@ -239,17 +239,19 @@ def _worth_of(of_pair: StratumCounts, pair: PairCells) -> Floats:
     return np.asarray(1 / (pair.weight**2 * per_stratum).sum(axis=1))
 
 
-def groups_of_few_rows(of_pair: StratumCounts, *, of_all: bool) -> list[str]:
-    """Those of a group and its reference whose rows are worth few by their weights."""
-    if of_pair.design is None:
-        return []
-    totals = of_pair.design.totals.transpose(1, 0, 2)
-    pair = PairCells.of(totals, of_all=of_all)
+def groups_of_few_rows(of_pair: StratumCounts, fewest: float, *, of_all: bool) -> list[str]:
+    """Those of a group and its reference whose rows are worth fewer by the weights of strata and
+    their own.
+    """
+    totals = of_pair.rows.astype(np.float64)
+    if of_pair.design is not None:
+        totals = of_pair.design.totals
+    pair = PairCells.of(totals.transpose(1, 0, 2), of_all=of_all)
     if not pair.shared.any():
         return []
     few = []
     for name, worth in zip(of_pair.groups, _worth_of(of_pair, pair), strict=True):
-        if worth < FEW_EFFECTIVE:
+        if worth < fewest:
             few.append(name)
     return few
 

@@ -20,6 +20,7 @@ from fairstats.ground.registry import (
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
 from fairstats.methods.rates.result import (
+    FEW_EFFECTIVE,
     ComparisonResult,
     DifferenceResult,
     OddsRatioResult,
@@ -43,6 +44,8 @@ from fairstats.numerics.rates.score import EQUALITY, Contrast
 
 #: Name of the metric of an adjusted comparison: that of the crude one with this ending.
 ENDING = "_stratified"
+#: Effective rows below which limits of ratios of weighted functions err within strata.
+_FEW_OF_WEIGHTED_RATIOS = 500
 #: Name of the exact test of equality within strata.
 CONDITIONAL = "exact conditional (twice the smaller tail)"
 #: Names of the tests of equality, and of one contrast and one odds ratio in all strata.
@@ -267,9 +270,13 @@ class _AdjustedComparisons(WithinStrata):
         )
 
     def regime_notes(self) -> list[str]:
-        """Where weights leave few rows for limits by the delta method."""
-        if self._by_score or self.stratum_counts.design is None or self.scale != "difference":
+        """Where simulation (`vignettes/calibration.md`) shows limits by the delta method to err."""
+        if self._by_score:
             return []
+        fewest = FEW_EFFECTIVE
+        weighted = self.stratum_counts.design is not None
+        if weighted and self.scale == "ratio":
+            fewest = _FEW_OF_WEIGHTED_RATIOS
         few = []
         for comparison in self.comparisons:
             of_pair = pair_counts(
@@ -279,8 +286,21 @@ class _AdjustedComparisons(WithinStrata):
                 self.settings.comparisons,
             )
             of_all = self.settings.comparisons == "overall"
-            few += groups_of_few_rows(of_pair, of_all=of_all)
-        return words_of_few_rows(list(dict.fromkeys(few)))
+            few += groups_of_few_rows(of_pair, fewest, of_all=of_all)
+        if not few:
+            return []
+        names = ", ".join(dict.fromkeys(few))
+        if weighted and self.scale == "difference":
+            return words_of_few_rows(list(dict.fromkeys(few)))
+        if weighted:
+            return [
+                f"Of fewer than {fewest} effective rows ({names}) limits of ratios of weighted functions"
+                " are too near on one side: verdicts are wrong in up to 7.5% of samples."
+            ]
+        return [
+            f"Of fewer than {fewest} rows by the weights of the strata ({names}) limits of functions of"
+            " few of the rows are too near on one side: verdicts are wrong in up to 8.5% of samples."
+        ]
 
     def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
         crude_named = replace(c, metric=c.metric.removesuffix(ENDING))
