@@ -8,6 +8,8 @@ comparison where there is one stratum, derivatives and covariances written out a
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,12 @@ from sklearn import metrics
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.rsession import call
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[3])
+)  # the folder of studies is no part of the package
+
+from tests.calibration import strata_functions as study
 
 ROWS = 400
 CELLS = ("tp", "fp", "fn", "tn")
@@ -372,3 +380,43 @@ def test_r_has_the_same(metric: str, comparisons: str, design: str) -> None:
     checks = fs.crosscheck(result.stratified).to_frame()
     assert len(checks) > 8
     assert set(checks["verdict"]) == {"agrees"}
+
+
+# of weighted and clustered rows the study keeps sums only
+@pytest.mark.parametrize(
+    "setting", [setting for setting in study.SETTINGS if not (setting.cv or setting.cluster)]
+)
+def test_the_study_decides_as_the_public_function(setting: study.Setting) -> None:
+    """A sample of every cell of independent rows, as rows for `group_metric`."""
+    counts = setting.draw(np.random.default_rng(1))
+    truth = setting.truth(counts)
+    decision = study.decided(setting, counts, truth)
+    assert decision is not None
+    rows = np.array(list(np.ndindex(counts.rows.shape))).repeat(counts.rows.ravel(), axis=0)
+    stratum, group, cell = rows.T
+    names = np.array(counts.cells)[cell]
+    options: dict[str, Any] = {"margin": abs(truth), "pos_label": 1}
+    if setting.contrast == "ratio":
+        options = {"threshold": min(truth, 1 / truth), "pos_label": 1}
+    label = np.isin(names, ["tp", "fn"]).astype(int)
+    hat = np.isin(names, ["tp", "fp"]).astype(int)
+    if setting.n_classes > 2:
+        del options["pos_label"]
+        options["classes"] = "macro"
+        label, hat = np.divmod(cell, setting.n_classes)
+    if setting.comparisons == "reference":
+        options["reference"] = "1"
+    result = fs.group_metric(
+        label,
+        hat,
+        metric=study.jaccard if setting.metric == "jaccard" else setting.metric,
+        contrast=setting.contrast,
+        sensitive_features=group.astype(str),
+        strata=stratum,
+        comparisons=setting.comparisons,
+        **options,
+    )
+    comparison = result.stratified["0"]
+    assert tuple(comparison.confidence_interval) == pytest.approx(tuple(decision.interval))
+    equal = [test.pvalue for test in decision.tests if test.alternative == "two-sided"]
+    assert comparison.pvalue == pytest.approx(equal[0], rel=1e-9)
