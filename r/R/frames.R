@@ -62,7 +62,7 @@
 #'   the mean of the rate over the classes (of accuracy the share of right predictions). All classes
 #'   and groups are one family; the column `class` names them. `label_values` declares the classes
 #'   and their order; `pos_label` counts where there are two of them only, of which the answer is
-#'   that without `classes`. With `strata` each class, or cut, within them.
+#'   that without `classes`. With `strata` each class, or cut, or the mean within them.
 #'
 #' @inheritParams fs_audit
 #'

@@ -265,10 +265,6 @@ compare_values_in_strata <- function(
     level,
     one_sided = one_sided
   )
-  if (is.na(method)) {
-    whole <- if (contrast == "difference") c(-Inf, Inf) else c(0, Inf)
-    found[c("low", "high")] <- found[c("bound_low", "bound_high")] <- whole
-  }
   c(found, list(method = method, q_p = NaN, cmh_p = NaN, exact_p = NaN, tarone_p = NaN))
 }
 
@@ -337,13 +333,16 @@ delta_row <- function(one, values, rows, metric, group, reference, level, contra
 }
 
 # Every number where no stratum has rows of both.
-no_values_in_strata <- function(contrast) {
-  whole <- if (contrast == "difference") c(-Inf, Inf) else c(0, Inf)
+no_values_in_strata <- function() {
   names <- c(
     "estimate",
     "std_error",
     "rate",
     "rate_reference",
+    "low",
+    "high",
+    "bound_low",
+    "bound_high",
     "z_equal",
     "p_equal",
     "p_below",
@@ -355,7 +354,6 @@ no_values_in_strata <- function(contrast) {
     "tarone_p"
   )
   out <- as.list(stats::setNames(rep(NaN, length(names)), names))
-  out[c("low", "high")] <- out[c("bound_low", "bound_high")] <- whole
   out$method <- NA_character_
   out
 }
@@ -395,7 +393,7 @@ crosscheck_strata_values <- function(
   }
   values <- values_in_strata(as_array(rows), as_metric(metric, size), contrast, of_all, design)
   found <- if (is.null(values)) {
-    no_values_in_strata(contrast)
+    no_values_in_strata()
   } else {
     compare_values_in_strata(values, contrast, level, threshold, together)
   }

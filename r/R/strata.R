@@ -638,7 +638,7 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
         of_all
       )
       one <- if (is.null(values)) {
-        no_values_in_strata(metric$contrast)
+        no_values_in_strata()
       } else {
         compare_values_in_strata(values, metric$contrast, level, threshold, together, FALSE)
       }

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.errors import InputError
 from fairstats.ground.registry import RATES, find_metric
 from fairstats.methods.hfm.risk import DiscriminativeRiskResult
 from fairstats.methods.madd.mitigation import MitigationResult
@@ -598,10 +597,7 @@ def _compare_by_delta(
 ) -> Iterator[Check]:
     """Every number of one comparison of a function, or a mean by the delta method."""
     settings = result.settings
-    try:
-        quantity = result._quantity_of(comparison)
-    except InputError:
-        quantity = None
+    quantity = result._quantity_or_none(comparison)
     if quantity is None:
         yield place.left_out(
             "estimate", comparison.estimate, "a function of the user's: R has no twin"

@@ -443,15 +443,14 @@ def _compare_by_delta(
     )
     estimates = estimates_within(of_pair, quantity, of_all=settings.comparisons == "overall")
     group_names = f"{crude_comparison.group} and {crude_comparison.reference}"
-    whole_range = (-math.inf, math.inf) if contrast == "difference" else (0.0, math.inf)
-    open_interval = Interval(*whole_range, settings.confidence_level, settings.method)
+    no_interval = Interval(math.nan, math.nan, settings.confidence_level, settings.method)
     n_shared = int((of_pair.rows.sum(axis=2) > 0).all(axis=1).sum())
     comparison = StratifiedComparison(
         metric=crude_comparison.metric + ENDING,
         group=crude_comparison.group,
         reference=crude_comparison.reference,
-        confidence_interval=open_interval,
-        bounds=open_interval,
+        confidence_interval=no_interval,
+        bounds=no_interval,
         verdict="insufficient evidence",
         n=0,
         n_reference=0,

@@ -28,12 +28,18 @@ from fairstats.methods.rates.estimates import (
     with_usable_cases,
 )
 from fairstats.methods.rates.pair import Refused, pair_method
-from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.result import FEW_EFFECTIVE, Inference
 from fairstats.methods.rates.strata.design import products_of_units
 from fairstats.numerics.rates import standardised
 from fairstats.numerics.rates.score import Contrast
 from fairstats.numerics.rates.standardised import PairCells, Units, Values
 
+#: Rows in cells that a function depends on below which its limits err on one side, and effective
+#: rows below which those of ratios of weighted functions do (`vignettes/calibration.md`).
+FEW_THAT_COUNT = 30
+FEW_OF_WEIGHTED_RATIOS = 500
+#: A derivative below this share of the largest is that of a cell that does not count.
+_NO_SLOPE = 1e-9
 #: Rows that are worth less than this share of the variance that they are taken from show none.
 _LEAST_OF_INFLATION = 0.25
 
@@ -104,7 +110,7 @@ def _with_fewest(
     of_values = pair.members @ in_shared
     parts = []
     for rate in quantity.rate.parts:
-        _, is_case = _indicators(of_pair, rate)
+        _, is_case = _indicators(of_pair.cells, rate)
         cases = of_values[:, is_case].sum(axis=1)
         parts.append(replace(estimates, rate_of=rate, cases=cases, added=()))
     fewest = None
@@ -115,10 +121,10 @@ def _with_fewest(
     return replace(estimates, parts=tuple(parts), fewest=fewest)
 
 
-def _indicators(of_pair: StratumCounts, rate: Rate) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _indicators(cells: Sequence[str], rate: Rate) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Whether a cell is a success of a rate, and whether it is a case."""
-    is_success = np.array([cell in rate.successes for cell in of_pair.cells])
-    is_case = np.array([cell in rate.cases for cell in of_pair.cells])
+    is_success = np.array([cell in rate.successes for cell in cells])
+    is_case = np.array([cell in rate.cases for cell in cells])
     return is_success, is_case
 
 
@@ -128,7 +134,7 @@ def _weights_of_rates(
     """Of every rate of a mean the weights of the strata by its cases, adding up to 1."""
     weights = []
     for rate in quantity.rates:
-        _, is_case = _indicators(of_pair, rate)
+        _, is_case = _indicators(of_pair.cells, rate)
         weight = standardised.common_weight(
             pair.totals[..., is_case].sum(axis=2), of_all=pair.of_all
         )
@@ -148,7 +154,7 @@ def _units_of(
     if quantity.rate.parts:
         of_rates = []
         for rate, weight in zip(quantity.rates, weights, strict=True):
-            of_rates.append((_indicators(of_pair, rate)[1], weight))
+            of_rates.append((_indicators(of_pair.cells, rate)[1], weight))
     kept = []
     degrees = []
     for is_case, weight in of_rates:
@@ -189,7 +195,7 @@ def _estimates_about(
     units: Units,
 ) -> RateEstimates:
     """Values and covariance of these cells."""
-    values = _values_of(of_pair, pair, quantity, weights)
+    values = _values_of(of_pair.cells, pair, quantity, weights)
     rows = np.einsum("kg,ghc->kh", pair.members, of_pair.rows.transpose(1, 0, 2))
     rows = np.asarray(rows[:, pair.shared].sum(axis=1), dtype=np.int64)
     kept = np.sqrt(np.outer(units.kept, units.kept))
@@ -239,21 +245,42 @@ def _worth_of(of_pair: StratumCounts, pair: PairCells) -> Floats:
     return np.asarray(1 / (pair.weight**2 * per_stratum).sum(axis=1))
 
 
-def groups_of_few_rows(of_pair: StratumCounts, fewest: float, *, of_all: bool) -> list[str]:
-    """Those of a group and its reference whose rows are worth fewer by the weights of strata and
-    their own.
+def groups_of_few_rows(
+    of_pair: StratumCounts, quantity: CellQuantity | None, *, of_all: bool, ratio: bool
+) -> list[str]:
+    """Those of a group and its reference that have so few rows that limits err on one side.
+
+    By the weights of the strata and their own, of weighted rows all, of others those in the cells
+    that a function depends on; `quantity`: None of a function of the user's.
     """
-    totals = of_pair.rows.astype(np.float64)
-    if of_pair.design is not None:
-        totals = of_pair.design.totals
+    design = of_pair.design
+    totals = of_pair.rows.astype(np.float64) if design is None else design.totals
     pair = PairCells.of(totals.transpose(1, 0, 2), of_all=of_all)
-    if not pair.shared.any():
+    if not pair.shared.any() or (quantity is not None and quantity.rates and design is None):
         return []
+    counted = _worth_of(of_pair, pair)
+    fewest = FEW_EFFECTIVE
+    if design is not None and ratio:
+        fewest = FEW_OF_WEIGHTED_RATIOS
+    elif design is None and quantity is not None:
+        counted = counted * _share_that_counts(pair, quantity)
+        fewest = FEW_THAT_COUNT
     few = []
-    for name, worth in zip(of_pair.groups, _worth_of(of_pair, pair), strict=True):
-        if worth < fewest:
+    for name, rows in zip(of_pair.groups, counted, strict=True):
+        if rows < fewest:
             few.append(name)
     return few
+
+
+def _share_that_counts(pair: PairCells, quantity: CellQuantity) -> Floats:
+    """Of the standardised cells of both the share that the function depends on, shape (2,)."""
+    about = pair.with_added(1.0)
+    slopes = _values_of((), about, quantity, ()).slopes
+    of_cells = np.abs(slopes).max(axis=(0, 1, 2))
+    counts = of_cells > _NO_SLOPE * of_cells.max()
+    standardised_cells = pair.standardised
+    shares: Floats = standardised_cells[:, counts].sum(axis=1) / standardised_cells.sum(axis=1)
+    return shares
 
 
 def values_of_stratum(
@@ -290,11 +317,11 @@ def values_of_stratum(
 
 
 def _values_of(
-    of_pair: StratumCounts, pair: PairCells, quantity: CellQuantity, weights: Sequence[Floats]
+    cells: Sequence[str], pair: PairCells, quantity: CellQuantity, weights: Sequence[Floats]
 ) -> Values:
     """Both values and their derivatives in the cells."""
     if quantity.rates:
-        rates = [_indicators(of_pair, rate) for rate in quantity.rates]
+        rates = [_indicators(cells, rate) for rate in quantity.rates]
         return standardised.of_mean(pair, rates, weights)
     function = quantity.function
     if function is None:

@@ -20,7 +20,6 @@ from fairstats.ground.registry import (
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
 from fairstats.methods.rates.result import (
-    FEW_EFFECTIVE,
     ComparisonResult,
     DifferenceResult,
     OddsRatioResult,
@@ -35,6 +34,8 @@ from fairstats.methods.rates.strata.design import (
     pair_tables,
 )
 from fairstats.methods.rates.strata.functions import (
+    FEW_OF_WEIGHTED_RATIOS,
+    FEW_THAT_COUNT,
     CellQuantity,
     groups_of_few_rows,
     quantity_of,
@@ -44,8 +45,6 @@ from fairstats.numerics.rates.score import EQUALITY, Contrast
 
 #: Name of the metric of an adjusted comparison: that of the crude one with this ending.
 ENDING = "_stratified"
-#: Effective rows below which limits of ratios of weighted functions err within strata.
-_FEW_OF_WEIGHTED_RATIOS = 500
 #: Name of the exact test of equality within strata.
 CONDITIONAL = "exact conditional (twice the smaller tail)"
 #: Names of the tests of equality, and of one contrast and one odds ratio in all strata.
@@ -273,10 +272,7 @@ class _AdjustedComparisons(WithinStrata):
         """Where simulation (`vignettes/calibration.md`) shows limits by the delta method to err."""
         if self._by_score:
             return []
-        fewest = FEW_EFFECTIVE
-        weighted = self.stratum_counts.design is not None
-        if weighted and self.scale == "ratio":
-            fewest = _FEW_OF_WEIGHTED_RATIOS
+        is_ratio = self.scale == "ratio"
         few = []
         for comparison in self.comparisons:
             of_pair = pair_counts(
@@ -286,21 +282,31 @@ class _AdjustedComparisons(WithinStrata):
                 self.settings.comparisons,
             )
             of_all = self.settings.comparisons == "overall"
-            few += groups_of_few_rows(of_pair, fewest, of_all=of_all)
+            quantity = self._quantity_or_none(comparison)
+            few += groups_of_few_rows(of_pair, quantity, of_all=of_all, ratio=is_ratio)
+        few = list(dict.fromkeys(few))
         if not few:
             return []
-        names = ", ".join(dict.fromkeys(few))
-        if weighted and self.scale == "difference":
-            return words_of_few_rows(list(dict.fromkeys(few)))
-        if weighted:
+        if self.stratum_counts.design is None:
             return [
-                f"Of fewer than {fewest} effective rows ({names}) limits of ratios of weighted functions"
-                " are too near on one side: verdicts are wrong in up to 7.5% of samples."
+                f"Few of the rows count ({', '.join(few)}): limits of functions of fewer than"
+                f" {FEW_THAT_COUNT} rows, by the weights of the strata, are too near on one side:"
+                " verdicts are wrong in up to 9% of samples."
             ]
+        if not is_ratio:
+            return words_of_few_rows(few)
         return [
-            f"Of fewer than {fewest} rows by the weights of the strata ({names}) limits of functions of"
-            " few of the rows are too near on one side: verdicts are wrong in up to 8.5% of samples."
+            f"Of fewer than {FEW_OF_WEIGHTED_RATIOS} effective rows ({', '.join(few)}) limits of ratios of"
+            " weighted functions are too near on one side: verdicts are wrong in up to 7.5% of"
+            " samples."
         ]
+
+    def _quantity_or_none(self, comparison: RateComparison) -> CellQuantity | None:
+        """What a comparison by the delta method is of; None of a function of the user's."""
+        try:
+            return self._quantity_of(comparison)
+        except InputError:
+            return None
 
     def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
         crude_named = replace(c, metric=c.metric.removesuffix(ENDING))
