@@ -250,8 +250,8 @@ def group_metric(
 
     Within strata the rows that the delta method adds are at the worth of the standardised cells,
     1/Σ(W²/n) rows, and variances have back what the strata take of them (n/(n − 1) in each).
-    Simulated (1 to 20 strata of 3 to 150 rows a group): where a function depends on 30 such rows or
-    more of each group (of F1 all but true negatives), a limit errs in up to .062 of samples at a
+    Simulated (1 to 20 strata of 3 to 150 rows a group): where a function depends on 50 such rows or
+    more of each group (of F1 all but true negatives), a limit errs in up to .06 of samples at a
     nominal .05, of fewer in up to .09; ratios of weighted functions of fewer than 500 effective rows
     in up to .07. The result says so.
 

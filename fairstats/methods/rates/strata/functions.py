@@ -36,7 +36,7 @@ from fairstats.numerics.rates.standardised import PairCells, Units, Values
 
 #: Rows in cells that a function depends on below which its limits err on one side, and effective
 #: rows below which those of ratios of weighted functions do (`vignettes/calibration.md`).
-FEW_THAT_COUNT = 30
+FEW_THAT_COUNT = 50
 FEW_OF_WEIGHTED_RATIOS = 500
 #: A derivative below this share of the largest is that of a cell that does not count.
 _NO_SLOPE = 1e-9
