@@ -107,7 +107,15 @@ values_in_strata <- function(rows, metric, contrast, of_all = FALSE, design = NU
     ))
     found$fewest <- rarest_class(of_values)
   }
-  found$usable <- all(is.finite(found$rate)) && all(is.finite(kept)) && varies_in_strata(found)
+  worth <- vapply(
+    1:2,
+    function(k) 1 / sum(weight[shared]^2 / rowSums(pooled(rows, k))[shared]),
+    0
+  )
+  found$usable <- all(is.finite(found$rate)) &&
+    all(is.finite(kept)) &&
+    varies_in_strata(found) &&
+    (!is.null(design) || all(worth >= DELTA_ROWS - 1e-9))
   found
 }
 

@@ -314,6 +314,13 @@ def test_what_has_too_few_rows_says_so() -> None:
     (found,) = result.stratified.comparisons
     assert found.verdict == "insufficient evidence"
     assert math.isfinite(found.estimate)
+    # 28 rows of a, of which those of stratum z are worth nearly nothing
+    seven = FRAME[(FRAME["group"] == "a") & (FRAME["stratum"] == "y")].head(7)
+    many = FRAME[(FRAME["group"] == "a") & (FRAME["stratum"] == "z")].head(21)
+    others = FRAME[(FRAME["group"] == "b") & (FRAME["stratum"] == "y")]
+    one = FRAME[(FRAME["group"] == "b") & (FRAME["stratum"] == "z")].head(1)
+    with pytest.warns(InsufficientEvidenceWarning, match="a: 9.* rows by the weights of the str"):
+        compared(frame=pd.concat([seven, many, others, one]))
     apart = FRAME[(FRAME["stratum"] == "x") == (FRAME["group"] == "a")]
     with pytest.warns(InsufficientEvidenceWarning, match="no stratum has cases of both"):
         result = compared(frame=apart)

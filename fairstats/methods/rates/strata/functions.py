@@ -27,7 +27,7 @@ from fairstats.methods.rates.estimates import (
     values_of_cells,
     with_usable_cases,
 )
-from fairstats.methods.rates.pair import Refused, pair_method
+from fairstats.methods.rates.pair import DELTA_ROWS, Refused, pair_method
 from fairstats.methods.rates.result import FEW_EFFECTIVE, Inference
 from fairstats.methods.rates.strata.design import products_of_units
 from fairstats.numerics.rates import standardised
@@ -40,8 +40,8 @@ FEW_THAT_COUNT = 50
 FEW_OF_WEIGHTED_RATIOS = 500
 #: A derivative below this share of the largest is that of a cell that does not count.
 _NO_SLOPE = 1e-9
-#: Rows that are worth less than this share of the variance that they are taken from show none.
-_LEAST_OF_INFLATION = 0.25
+#: Least share of their squares that the residuals of few units are taken to keep.
+_LEAST_KEPT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,13 +212,12 @@ def _estimates_about(
                 products = products_of_units(design, errors[own], errors[other])
                 covariance[own, other] = products.sum() * unit_factor
         df = units.degrees_of_freedom
-        small = np.maximum(1 - 2 / (df + 1), _LEAST_OF_INFLATION)
+        small = np.maximum(1 - 2 / (df + 1), _LEAST_KEPT)
         fields = {
             "degrees_of_freedom": float(design.n_units - 1),
             "weighted": True,
             "clustered": design.clustered,
             "units": df + 1,
-            "worth": _worth_of(of_pair, pair),
             "inflation": units.kept / (small * unit_factor),
         }
     return RateEstimates(
@@ -229,6 +228,7 @@ def _estimates_about(
         rows=rows,
         rate=values.values,
         joint=covariance,
+        worth=_worth_of(of_pair, pair),
         smooth=True,
         **fields,
     )
@@ -333,6 +333,15 @@ def _values_of(
     return standardised.of_function(pair, values)
 
 
+def _worth_too_little(estimates: RateEstimates) -> str:
+    """Which rows without weights are worth too little by those of the strata; empty if none."""
+    too_few = []
+    for name, rows in zip(estimates.groups, np.atleast_1d(estimates.worth), strict=True):
+        if not estimates.weighted and rows < DELTA_ROWS - 1e-9:
+            too_few.append(f"{name}: {rows:.3g} rows by the weights of the strata")
+    return " and ".join(too_few)
+
+
 def decide_by_delta(
     estimates: RateEstimates, contrast: Contrast, settings: Inference, levels: tuple[float, float]
 ) -> PairDecision | Refused:
@@ -353,6 +362,8 @@ def decide_by_delta(
     )
     if isinstance(chosen, Refused):
         return chosen
+    if few := _worth_too_little(estimates):
+        return Refused(chosen.name, f"{few}, too few for an interval by the delta method.")
     two_sided, one_sided = levels
     return decide_by_method(
         chosen, contrast, settings, (two_sided, 2 * one_sided - 1), bounded=not estimates.smooth
