@@ -335,9 +335,11 @@ def _values_of(
 
 def _worth_too_little(estimates: RateEstimates) -> str:
     """Which rows without weights are worth too little by those of the strata; empty if none."""
+    if estimates.worth is None or estimates.weighted:
+        return ""
     too_few = []
-    for name, rows in zip(estimates.groups, np.atleast_1d(estimates.worth), strict=True):
-        if not estimates.weighted and rows < DELTA_ROWS - 1e-9:
+    for name, rows in zip(estimates.groups, estimates.worth.tolist(), strict=True):
+        if rows < DELTA_ROWS - 1e-9:
             too_few.append(f"{name}: {rows:.3g} rows by the weights of the strata")
     return " and ".join(too_few)
 
