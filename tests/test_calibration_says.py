@@ -209,6 +209,40 @@ def _determination_in_strata() -> list[str]:
     return list(result.stratified.notes())
 
 
+def _function_in_strata(**options: Any) -> list[str]:
+    """F1 of 60 rows beside 240 in three strata."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 300)
+    return fs.group_metric(
+        y,
+        np.where(rng.random(300) < 0.2, 1 - y, y),
+        metric="f1",
+        sensitive_features=np.where(np.arange(300) % 5 == 0, "small", "large"),
+        strata=np.arange(300) % 3,
+        **options,
+    ).stratified.notes()
+
+
+def _weighted_ratio_in_strata() -> list[str]:
+    weight = np.random.default_rng(4).lognormal(0, 0.6, 300)
+    return _function_in_strata(contrast="ratio", sample_weight=weight)
+
+
+def _few_that_count_in_strata() -> list[str]:
+    """F1 of 57 rows of which few are positive, or predicted to be."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(400) < 0.12).astype(int)
+    result = fs.group_metric(
+        y,
+        np.where(rng.random(400) < 0.05, 1 - y, y),
+        metric="f1",
+        sensitive_features=np.where(np.arange(400) % 7 == 0, "small", "large"),
+        strata=np.arange(400) % 3,
+    )
+    notes: list[str] = result.stratified.notes()
+    return notes
+
+
 def _few_in_strata() -> list[str]:
     """Eight of a group in two strata."""
     y = np.r_[np.zeros(8), np.tile([1, 1, 0], 20)].astype(int)
@@ -720,6 +754,24 @@ SAID = (
         "",
         fs.disparate_impact,
         "these limits are conservative (coverage .940 to .992)",
+    ),
+    Said(
+        "strata",
+        r"metric='(f1|mcc|balanced_accuracy)_(difference|ratio)', strata=",
+        "",
+        fs.group_metric,
+        "they are conservative",
+        _weighted_ratio_in_strata,
+        "limits of ratios of weighted functions",
+    ),
+    Said(
+        "strata",
+        r"metric=jaccard, strata=",
+        "",
+        fs.group_metric,
+        "of fewer in up to .09",
+        _few_that_count_in_strata,
+        "Few of the rows count",
     ),
     Said(
         "strata",

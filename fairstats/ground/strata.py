@@ -339,6 +339,21 @@ class StratumCounts:
             return replace(of_pair, design=None)
         return of_pair
 
+    def _of_stratum(self, stratum: int) -> StratumCounts:
+        """The counts of one stratum alone."""
+        shape = (1, *self.rows.shape[1:])
+        design = self.design
+        if design is not None:
+            places = np.full(len(self.strata), -1)
+            places[stratum] = 0
+            design = design._moved(_positions_of(shape, places, np.arange(shape[1])), shape)
+        return replace(
+            self,
+            strata=(self.strata[stratum],),
+            rows=self.rows[[stratum]],
+            design=design,
+        )
+
     def _merged(self, members: Sequence[Sequence[int]], names: Sequence[str]) -> StratumCounts:
         """The counts of new groups, each made of some of the groups, none of them twice."""
         shape = (len(self.strata), len(names), len(self.cells))

@@ -41,7 +41,13 @@ as_class_metric <- function(name, n_cells) {
   cases <- unlist(lapply(parts, `[[`, "case"))
   # of rates whose cases overlap, a smooth function
   disjoint <- length(parts) == classes && !anyDuplicated(cases)
-  list(parts = if (disjoint) parts, formula = formula, places = places)
+  # of rates whose cases overlap, a smooth function, within strata the mean of these rates
+  list(
+    parts = if (disjoint) parts,
+    rates = if (length(parts) >= classes) parts,
+    formula = formula,
+    places = places
+  )
 }
 
 # Which of tp, fp, fn, tn each cell belongs to, where some classes are favourable; of one column,
@@ -106,16 +112,6 @@ compare_class_rates <- function(metric, arguments) {
   if (!is.null(arguments$strata)) {
     if (!can_be_adjusted(find_metric(metric))) {
       stop_argument("strata", paste("strata with", metric), "ratios and differences of rates")
-    }
-    if (kind == "macro" && !mean_can_be_adjusted(find_metric(metric), length(found$classes))) {
-      stop_argument(
-        "classes",
-        paste('"macro" of', metric, "with strata"),
-        paste(
-          "differences of means over classes whose cases are different rows, as of true positive",
-          "rates and precision, and the share of right predictions (accuracy)"
-        )
-      )
     }
   }
   within <- NULL
@@ -199,12 +195,6 @@ class_rows <- function(what, input, grouping, pairs, options, kind) {
   within <- stratified_rows(input$stratum, input, grouping, pairs, class_metric, options, rows)
   within$class <- rows$class
   structure(rows, stratified = within)
-}
-
-# Whether the means over classes of a metric have an adjusted version.
-mean_can_be_adjusted <- function(metric, classes) {
-  metric$rates <- paste0(metric$rates, "@mean/", classes)
-  can_be_adjusted(metric, classes^2)
 }
 
 # A largest gap is of rates and means of rates, an odds ratio of rates.
@@ -353,8 +343,7 @@ audited_classes <- function(input, grouping, pairs_of_kind, options) {
     metric <- find_metric(one[1L])
     options$comparisons <- comparisons_of(metric, options$comparisons)
     pairs <- pairs_of_kind(options$comparisons)
-    # means over classes within strata are those of the functions, not of an audit
-    if (one[2L] == "macro" || !can_be_adjusted(metric)) {
+    if (!can_be_adjusted(metric)) {
       own$stratum <- NULL
     }
     rows <- class_rows(metric, own, grouping, pairs, options, one[2L])

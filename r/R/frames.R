@@ -42,9 +42,11 @@
 #'   `adjusted_pvalue`, `adjusted_verdict` and `pvalue_homogeneity`, and in full
 #'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
 #'   attribute `"stratified"`; a sentence where both disagree is printed first. Of weighted and
-#'   clustered rows by what they are worth; not of largest gaps and functions of the cells. Where
-#'   the data choose the reference (`"highest"`), comparisons within strata hold over all pairs, too
-#'   (Bonferroni).
+#'   clustered rows by what they are worth; not of largest gaps. Functions of the cells are taken of
+#'   the cells of each group standardised to common strata (weights of Mantel and Haenszel of the
+#'   rows), and compared by the delta method; so are means over classes that share cases, and ratios
+#'   of means, each rate by the weights of its own cases. Where the data choose the reference
+#'   (`"highest"`), comparisons within strata hold over all pairs, too (Bonferroni).
 #'
 #' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each
 #'   group
@@ -60,7 +62,7 @@
 #'   the mean of the rate over the classes (of accuracy the share of right predictions). All classes
 #'   and groups are one family; the column `class` names them. `label_values` declares the classes
 #'   and their order; `pos_label` counts where there are two of them only, of which the answer is
-#'   that without `classes`. With `strata` each class, or cut, within them.
+#'   that without `classes`. With `strata` each class, or cut, or the mean within them.
 #'
 #' @inheritParams fs_audit
 #'

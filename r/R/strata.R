@@ -614,16 +614,49 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
   found <- bind_rows(lapply(seq_len(nrow(tasks)), function(row) {
     rate <- tasks$rate[row]
     pair <- pairs[tasks$pair[row], ]
-    parts <- as_metric(metric$rates[rate], size)$parts
+    what <- as_metric(metric$rates[rate], size)
     beside <- pair[2L]
     reference <- grouping$groups[beside]
     if (pooled) {
       beside <- setdiff(seq_along(grouping$groups), pair[1L])
       reference <- if (of_all) "all" else paste("all but", grouping$groups[pair[1L]])
     }
+    if (is_by_delta_in_strata(what, metric$contrast)) {
+      of_rows <- list(
+        stratum = stratum,
+        labels = grouping$labels,
+        groups = grouping$groups,
+        cell = cell
+      )
+      values <- values_of_pair(
+        cells,
+        what,
+        list(pair[1L], beside),
+        of_rows,
+        input,
+        metric$contrast,
+        of_all
+      )
+      one <- if (is.null(values)) {
+        no_values_in_strata()
+      } else {
+        compare_values_in_strata(values, metric$contrast, level, threshold, together, FALSE)
+      }
+      return(delta_row(
+        one,
+        values,
+        rows_of_pair(cells, list(pair[1L], beside)),
+        metric$rows[rate],
+        grouping$groups[pair[1L]],
+        reference,
+        level,
+        metric$contrast,
+        crude[row, ]
+      ))
+    }
     of_pair <- tables_of_pair(
       cells,
-      parts,
+      what$parts,
       list(pair[1L], beside),
       list(stratum = stratum, labels = grouping$labels, groups = grouping$groups, cell = cell),
       input,
@@ -764,13 +797,13 @@ strata_notes <- function(rows) {
   )
 }
 
-# Whether a metric has an adjusted version: ratios, differences and odds ratios of rates, and
-# differences of their means. `n_cells`: of the table that its rates count.
-can_be_adjusted <- function(metric, n_cells = 4L) {
-  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, n_cells)$parts))
+# Whether a metric has an adjusted version: ratios, differences and odds ratios of rates, and ratios
+# and differences of their means and of functions of the cells.
+can_be_adjusted <- function(metric) {
+  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
   length(parts) > 0L &&
     metric$contrast != "gap" &&
-    all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
+    all(parts == 1L | metric$contrast %in% c("difference", "ratio"))
 }
 
 # The stratum of every row, or an error where there is none; `name`: what was given as strata, the

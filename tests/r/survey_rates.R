@@ -46,5 +46,42 @@ survey_strata <- function(outcome, group, stratum, weight, cluster = NULL) {
   )
 }
 
+# F1 of the cells of two groups standardised to common strata, as a function of svyby's shares of tp,
+# fp, fn and tn in all crossings: the difference and its standard error.
+survey_f1_within_strata <- function(cell, group, stratum, weight, cluster = NULL) {
+  data <- data.frame(weight = as.numeric(weight), group = group, stratum = stratum)
+  cells <- c("tp", "fp", "fn", "tn")
+  for (name in cells) {
+    data[[name]] <- as.numeric(cell == name)
+  }
+  data$cluster <- if (is.null(cluster)) seq_len(nrow(data)) else as.character(cluster)
+  design <- survey::svydesign(ids = ~cluster, weights = ~weight, data = data)
+  by <- survey::svyby(
+    ~ tp + fp + fn + tn,
+    ~ group + stratum,
+    design,
+    survey::svymean,
+    covmat = TRUE
+  )
+  size <- tapply(data$weight, list(data$group, data$stratum), sum)
+  share <- size[1L, ] * size[2L, ] / colSums(size)
+  part <- share[as.character(by$stratum)] / sum(share)
+  one <- by$group == "a"
+  # coefficients stand cell by cell
+  standardised <- list()
+  for (k in seq_along(cells)) {
+    of_cell <- rep(0, 4L)
+    of_cell[k] <- 1
+    standardised[[paste0(cells[k], "1")]] <- as.vector(outer(ifelse(one, part, 0), of_cell))
+    standardised[[paste0(cells[k], "0")]] <- as.vector(outer(ifelse(one, 0, part), of_cell))
+  }
+  sums <- survey::svycontrast(by, standardised)
+  f1 <- survey::svycontrast(
+    sums,
+    quote(2 * tp1 / (2 * tp1 + fp1 + fn1) - 2 * tp0 / (2 * tp0 + fp0 + fn0))
+  )
+  list(difference = unname(stats::coef(f1)), std_error = unname(survey::SE(f1)))
+}
+
 # what sourcing this file returns must have a counterpart in Python
 NULL

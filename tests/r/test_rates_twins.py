@@ -368,6 +368,43 @@ def test_live_survey_within_strata(clustered: bool) -> None:
     assert within.std_error == pytest.approx(there["difference_error"], rel=1e-8)
 
 
+@pytest.mark.r("survey")
+@pytest.mark.parametrize("clustered", [False, True])
+def test_live_survey_of_a_function_within_strata(clustered: bool) -> None:
+    """R's survey package: svyby's shares of the cells in all crossings, joined by svycontrast."""
+    people = random_people(8, 1_500)
+    groups = np.where(np.asarray(people["group"]) == "blue", "b", "a")
+    strata = np.random.default_rng(9).integers(0, 4, 1_500).astype(str)
+    cluster = people["cluster"] if clustered else None
+    label = np.asarray(people["y_true"]) == 1
+    chosen = np.asarray(people["y_pred"]) == 1
+    names = np.array([["tn", "fn"], ["fp", "tp"]])
+    cell = names[chosen.astype(int), label.astype(int)]
+    call("base::source", str(Path(__file__).with_name("survey_rates.R")))
+    there = call(
+        "survey_f1_within_strata",
+        cell.tolist(),
+        groups.tolist(),
+        strata.tolist(),
+        people["weight"],
+        cluster,
+    )
+    result = fs.group_metric(
+        label,
+        chosen,
+        metric="f1_difference",
+        sensitive_features=groups,
+        strata=strata,
+        reference="b",
+        sample_weight=people["weight"],
+        cluster=cluster,
+    )
+    (within,) = result.stratified.comparisons
+    assert within.estimate == pytest.approx(there["difference"], rel=1e-10)
+    # both differentiate by themselves
+    assert within.std_error == pytest.approx(there["std_error"], rel=1e-8)
+
+
 @pytest.mark.r
 def test_live_largest_gap_by_mee_has_no_exact_test() -> None:
     """Of four groups, as `fs_audit(method = "koopman")` has it: the band of Python's critical value."""

@@ -159,7 +159,7 @@ def test_what_is_refused(options: dict[str, Any], words: str, frame: pd.DataFram
         audited(spoiled, sensitive_features="g", **options)
 
 
-def test_each_class_within_strata(frame: pd.DataFrame) -> None:
+def test_each_class_within_strata(frame: pd.DataFrame, tmp_path: Path) -> None:
     """As the public functions have it, from rows and from a tally, said at the head."""
     options = {"label_values": CLASSES, "strata": "h"}
     report = audited(frame, **COLUMNS, **options, reference="a")
@@ -185,6 +185,16 @@ def test_each_class_within_strata(frame: pd.DataFrame) -> None:
         metric="conditional_accuracy_1", counts=counted, classes="ordered", reference="a"
     )
     pd.testing.assert_frame_equal(asked.stratified.to_frame(), wanted)
+    of_labels = {"sensitive_features": frame["g"], "label_values": CLASSES, "reference": "a"}
+    for mean in ("equal_opportunity_difference", "accuracy_difference"):
+        alone = fs.group_metric(
+            frame["y"], frame["hat"], metric=mean, classes="macro", strata=frame["h"], **of_labels
+        )
+        shown = table[table["metric"] == f"{mean}_stratified[mean over classes]"]
+        for column in ("estimate", "ci_low", "ci_high", "pvalue", "crude", "n_strata"):
+            assert shown[column].tolist() == alone.stratified.to_frame()[column].tolist(), column
+    page = report.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "limits by MOVER from the stratified scores of all classes" in " ".join(page.split())
     rest = audited(frame, **COLUMNS, **options, comparisons="rest").to_frame()
     of_rest = rest[rest["metric"] == "disparate_impact_stratified[high]"]
     assert of_rest["reference"].tolist() == ["all but a", "all but b", "all but c"]
@@ -198,6 +208,10 @@ def test_classes_within_strata_in_r(comparisons: str, frame: pd.DataFrame) -> No
     options = {"label_values": CLASSES, "strata": "h", "comparisons": comparisons}
     # of one column R's audit takes a tenth of the time
     columns = {"y_pred": "hat", "sensitive_features": "g"}
+    if comparisons == "reference":
+        # with labels, means over classes as well, of two groups
+        columns = {"y_true": "y", **columns}
+        few = few[few["g"] != "c"]
     table = audited(few, **columns, **options).to_frame()
     within = table[table["metric"].str.contains("_stratified")]
     data = {name: column.tolist() for name, column in few.items()}

@@ -20,7 +20,10 @@ from fairstats.methods.rates.classes.result import (
     ClassMaximumResult,
     ClassRatioResult,
 )
-from fairstats.methods.rates.classes.strata import ClassStratifiedRatioResult
+from fairstats.methods.rates.classes.strata import (
+    ClassStratifiedDifferenceResult,
+    ClassStratifiedRatioResult,
+)
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.models.result import AmplificationResult, ModelComparison
@@ -166,5 +169,5 @@ def test_the_audit_above_has_every_result_that_an_audit_can_have(everything: Aud
     elsewhere = {AdverseImpact, MitigationResult, MonitorResult}
     # of inferred groups, and of several classes: audits of their own
     elsewhere |= {InferredResult, ClassRatioResult, ClassDifferenceResult, ClassMaximumResult}
-    elsewhere.add(ClassStratifiedRatioResult)
+    elsewhere |= {ClassStratifiedRatioResult, ClassStratifiedDifferenceResult}
     assert asked - made == elsewhere

@@ -17,6 +17,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.registry import SELECTED, Rate
 from fairstats.methods.rates.limits import SharedUnits
 from fairstats.numerics.rates.score import Contrast
+from fairstats.numerics.rates.standardised import difference_steps
 
 #: Rows more in every cell that limits of functions of the cells and of ratios of means are about:
 #: the wider of both. Where a small group is nearly perfect, limits about half a row more err in up
@@ -501,13 +502,17 @@ def with_added_rows(counts: CellCounts, added_rows: float) -> CellCounts:
     """The table with so many rows more in every cell; of several classes with as many in all as of
     two.
     """
-    share = min(1.0, _CELLS_OF_TWO / len(counts.cells))
-    return replace(counts, totals=counts.totals + share * added_rows)
+    return replace(counts, totals=counts.totals + added_share(counts.cells) * added_rows)
 
 
-def rows_added(counts: CellCounts) -> tuple[float, ...]:
-    """Rows more that limits are about, of two classes or of more."""
-    return ADDED if len(counts.cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
+def added_share(cells: Sequence[str]) -> float:
+    """What of a row is added to each of these cells: all of them get as many as those of two."""
+    return min(1.0, _CELLS_OF_TWO / len(cells))
+
+
+def rows_added(cells: Sequence[str]) -> tuple[float, ...]:
+    """Rows more that limits are about, in the cells of two classes or of more."""
+    return ADDED if len(cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
 
 
 def _with_added_rows(
@@ -517,7 +522,7 @@ def _with_added_rows(
     if counts.weighted:
         return ()
     result = []
-    for added_rows in rows_added(counts):
+    for added_rows in rows_added(counts.cells):
         result.append(estimate(with_added_rows(counts, added_rows)))
     return tuple(result)
 
@@ -661,7 +666,7 @@ def delta_covariance(
     def jacobian(point: Floats) -> Floats:
         """Fourth-order central differences with steps of a fraction of one standard error."""
         columns = []
-        step_sizes = 1e-3 * np.where(std_errors > 0, std_errors, np.maximum(1.0, np.abs(point)))
+        step_sizes = difference_steps(point, std_errors)
         for step_size, step_vector in zip(step_sizes, np.diag(step_sizes), strict=True):
             near_difference, far_difference = (
                 function(point + n_steps * step_vector) - function(point - n_steps * step_vector)

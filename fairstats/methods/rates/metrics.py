@@ -34,8 +34,10 @@ from fairstats.methods.rates.result import (
     DifferenceResult,
     Inference,
     RatioResult,
+    warned,
 )
-from fairstats.methods.rates.strata.compare import can_be_adjusted, check_adjustable
+from fairstats.methods.rates.strata.compare import adjusted, can_be_adjusted, check_adjustable
+from fairstats.methods.rates.strata.functions import CellQuantity
 
 _Compared = TypeVar("_Compared", bound=RatioResult | DifferenceResult | MaximumResult)
 
@@ -154,9 +156,13 @@ def group_metric(
         all strata. A tally that was made with strata brings them along. With weights or clusters by
         what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
         these limits are conservative (coverage .940 to .992).
-        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
-        strata that both share only equality is tested; from there on a limit of a verdict is wrong
-        in at most .070 of samples (vignettes/calibration.md).
+        Not with largest gaps. With fewer than 20 cases of a group in the strata that both share
+        only equality is tested; from there on a limit of a verdict is wrong in at most .070 of
+        samples (vignettes/calibration.md). Functions of the cells (F1, your own) are taken of the
+        cells of each group standardised to common strata, Σ W t/n with the weights W of Mantel and
+        Haenszel of the rows, and compared by the delta method as without strata. Means over classes
+        (``classes="macro"``): each class by the weights of its own cases, limits by MOVER of their
+        scores, or by the delta method where classes share cases, and of ratios.
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -241,6 +247,13 @@ def group_metric(
     they are about the value, ratios on the log scale, and too near on one side where fewer than 100
     effective rows stand behind a value (F1 of 60 rows with weights of CV .7 errs in up to .077; the
     result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
+
+    Within strata the rows that the delta method adds are at the worth of the standardised cells,
+    1/Σ(W²/n) rows, and variances have back what the strata take of them (n/(n − 1) in each).
+    Simulated (1 to 20 strata of 3 to 150 rows a group): where a function depends on 50 such rows or
+    more of each group (of F1 all but true negatives), a limit errs in up to .06 of samples at a
+    nominal .05, of fewer in up to .09; ratios of weighted functions of fewer than 500 effective rows
+    in up to .07. The result says so.
 
     Of several classes (`classes`) one class, or cut, has the limits of two labels. Means over
     classes of true positive rates and precisions have limits by MOVER; of false positive rates, F1
@@ -399,7 +412,7 @@ def group_metric(
         return run_classes(
             chosen_metric, arguments, metric if callable(metric) else None, any_margin=True
         )
-    if strata is not None:
+    if strata is not None and not callable(metric):
         check_adjustable(chosen_metric)
     count_table, by_stratum = setup.count_tables(arguments, chosen_metric.needs)
     setup.check_groups(count_table.groups)
@@ -410,7 +423,14 @@ def group_metric(
     if agg in ("min", "mean"):
         return compare_extremes(chosen_metric, count_table, settings, arguments)
     if callable(metric):
-        return _compare_function(chosen_metric, metric, count_table, settings, reference)
+        compared = _compare_function(chosen_metric, metric, count_table, settings, reference)
+        if by_stratum is None:
+            return compared
+        rate = registry.Rate(rate_name, rate_name, "")
+        quantity = CellQuantity(rate=rate, function=metric)
+        within = adjusted(compared, chosen_metric, by_stratum, quantity)
+        warned(within.stratified, chosen_metric.name)
+        return within
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)

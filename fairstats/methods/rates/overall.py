@@ -81,7 +81,7 @@ def estimate_beside_all(
     estimates = _beside_all(table, rate, value, added_rows=0.0)
     if not table.weighted:
         added = []
-        for added_rows in rows_added(table):
+        for added_rows in rows_added(table.cells):
             added.append(_beside_all(table, rate, value, added_rows=added_rows))
         estimates = replace(estimates, added=tuple(added))
     if rate.parts:

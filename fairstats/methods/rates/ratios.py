@@ -101,9 +101,11 @@ def disparate_impact(
         all strata. A tally that was made with strata brings them along. With weights or clusters by
         what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
         these limits are conservative (coverage .940 to .992).
-        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
-        strata that both share only equality is tested; from there on a limit of a verdict is wrong
-        in at most .070 of samples (vignettes/calibration.md).
+        Not with largest gaps. With fewer than 20 cases of a group in the strata that both share
+        only equality is tested; from there on a limit of a verdict is wrong in at most .070 of
+        samples (vignettes/calibration.md). Means over classes (``classes="macro"``): each class by
+        the weights of its own cases, limits by MOVER of their scores, or by the delta method where
+        classes share cases, and of ratios.
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -320,9 +322,11 @@ def conditional_accuracy(
         all strata. A tally that was made with strata brings them along. With weights or clusters by
         what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
         these limits are conservative (coverage .940 to .992).
-        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
-        strata that both share only equality is tested; from there on a limit of a verdict is wrong
-        in at most .070 of samples (vignettes/calibration.md).
+        Not with largest gaps. With fewer than 20 cases of a group in the strata that both share
+        only equality is tested; from there on a limit of a verdict is wrong in at most .070 of
+        samples (vignettes/calibration.md). Means over classes (``classes="macro"``): each class by
+        the weights of its own cases, limits by MOVER of their scores, or by the delta method where
+        classes share cases, and of ratios.
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
@@ -530,9 +534,11 @@ def conditional_use_accuracy(
         all strata. A tally that was made with strata brings them along. With weights or clusters by
         what rows are worth in each stratum, and Student's t; clusters may lie in several strata;
         these limits are conservative (coverage .940 to .992).
-        Not with largest gaps and functions of the cells. With fewer than 20 cases of a group in the
-        strata that both share only equality is tested; from there on a limit of a verdict is wrong
-        in at most .070 of samples (vignettes/calibration.md).
+        Not with largest gaps. With fewer than 20 cases of a group in the strata that both share
+        only equality is tested; from there on a limit of a verdict is wrong in at most .070 of
+        samples (vignettes/calibration.md). Means over classes (``classes="macro"``): each class by
+        the weights of its own cases, limits by MOVER of their scores, or by the delta method where
+        classes share cases, and of ratios.
     classes : {None, "one-vs-rest", "macro", "ordered"}
         Of labels with several values. ``"one-vs-rest"``: each class against all others, as
         ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class

@@ -229,7 +229,7 @@ def as_family(
 
 #: Effective rows below which limits of functions of weighted cells err, see
 #: `vignettes/calibration.md`.
-_FEW_EFFECTIVE = 100
+FEW_EFFECTIVE = 100
 #: Columns of what stands beside comparisons within strata, and they beside the crude ones.
 COLUMNS_OF_STRATA = (
     "adjusted",
@@ -253,11 +253,17 @@ def _notes_of_weighted_delta(counts: CellCounts, method: str) -> list[str]:
     if not counts.weighted or method != "delta":
         return []
     worth = counts._effective_rows(slice(None))
-    few = [name for name, rows in zip(counts.groups, worth, strict=True) if rows < _FEW_EFFECTIVE]
+    return words_of_few_rows(
+        [name for name, rows in zip(counts.groups, worth, strict=True) if rows < FEW_EFFECTIVE]
+    )
+
+
+def words_of_few_rows(few: Sequence[str]) -> list[str]:
+    """What is said of functions of weighted cells of groups with few effective rows."""
     if not few:
         return []
     return [
-        f"Of fewer than {_FEW_EFFECTIVE} effective rows ({', '.join(few)}) limits of weighted functions"
+        f"Of fewer than {FEW_EFFECTIVE} effective rows ({', '.join(few)}) limits of weighted functions"
         " are too near on one side: verdicts are wrong in up to 9% of samples."
     ]
 

@@ -32,7 +32,7 @@ first term the correction of Gart & Nam 1988, which Laud 2017 takes over to stra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -203,10 +203,17 @@ def _solve_with_difference(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta
     return Rates(p1=p1, q1=1 - p1, p0=p0, q0=1 - p0)
 
 
-def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[Floats, Floats]:
-    """S and V of every stratum, shape (…, H); 0 where a group has no case."""
+def score_parts(
+    tables: Strata, theta: ArrayLike, contrast: Contrast, rates: Rates | None = None
+) -> tuple[Floats, Floats]:
+    """S and V of every stratum, shape (…, H); 0 where a group has no case.
+
+    `rates`: the most likely ones under θ, where they are known already.
+    """
     theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
-    p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
+    if rates is None:
+        rates = constrained_rates(tables, theta, contrast)
+    p1, q1, p0, q0 = rates
     n1 = _or_one(tables.n1)
     n0 = _or_one(tables.n0)
     r1 = tables.rate1
@@ -240,7 +247,11 @@ def score_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Flo
     ±∞ where no variance is left, 0 where nothing speaks.
     """
     score, variance = score_parts(tables, theta, contrast)
-    weight = tables.weight
+    return _standardise(tables.weight, score, variance)
+
+
+def _standardise(weight: Floats, score: Floats, variance: Floats) -> Floats:
+    """Σ w S / √(Σ w² V)."""
     distance = (weight * score).sum(axis=-1)
     spread = np.sqrt((weight**2 * variance).sum(axis=-1))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -251,8 +262,17 @@ def score_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Flo
 
 def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     """γ(θ), the skewness of Σ w S under the hypothesis; 0 where there is no variance."""
+    rates = constrained_rates(tables, theta, contrast)
+    _, variance = score_parts(tables, theta, contrast, rates)
+    return _skewness_of(tables, theta, contrast, rates, variance)
+
+
+def _skewness_of(
+    tables: Strata, theta: ArrayLike, contrast: Contrast, rates: Rates, variance: Floats
+) -> Floats:
+    """γ(θ) of the most likely rates under θ and the variance V that they give."""
     theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
-    p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
+    p1, q1, p0, q0 = rates
     n1 = _or_one(tables.n1)
     n0 = _or_one(tables.n0)
     third = p1 * q1 * (q1 - p1) / n1**2
@@ -261,11 +281,8 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
         factor, factor_of_reference = tables.terms(theta_of_stratum, contrast)
         third = factor**3 * third - factor_of_reference**3 * third_reference
     else:
-        third = _third_moment_of_odds_ratio(
-            Rates(p1=p1, q1=q1, p0=p0, q0=q0), theta_of_stratum, n1, n0, third, third_reference
-        )
+        third = _third_moment_of_odds_ratio(rates, theta_of_stratum, n1, n0, third, third_reference)
     weight = tables.weight
-    _, variance = score_parts(tables, theta, contrast)
     spread = np.sqrt((weight**2 * variance).sum(axis=-1))
     with np.errstate(divide="ignore", invalid="ignore"):
         gamma = (weight**3 * third).sum(axis=-1) / spread**3
@@ -297,8 +314,10 @@ def guarded_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> F
     """z(θ), or the normal quantile of the gamma law's tail probability where that is nearer to
     0.
     """
-    z = score_statistic(tables, theta, contrast)
-    gamma = skewness(tables, theta, contrast)
+    rates = constrained_rates(tables, theta, contrast)
+    score, variance = score_parts(tables, theta, contrast, rates)
+    z = _standardise(tables.weight, score, variance)
+    gamma = _skewness_of(tables, theta, contrast, rates, variance)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         shape = 4 / gamma**2
         # of z in the gamma law; mirrored where γ < 0
@@ -388,11 +407,13 @@ def score_limit(
     side: int,
     guarded: bool = False,
     scale_of_statistic: Callable[[Floats], Floats] | None = None,
+    between: tuple[Floats | None, Floats | None] = (None, None),
 ) -> Floats:
     """Lower (side −1) or upper (side 1) end of {θ .
 
     |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked; `scale_of_statistic`: what it
-    is multiplied by, at every θ.
+    is multiplied by, at every θ; `between`: ends at a smaller and at a larger critical value, where
+    they are known, of differences.
 
     Of a ratio or odds ratio in [0, ∞], of a difference in [−1, 1]; the whole range where no stratum
     has both groups.
@@ -408,9 +429,12 @@ def score_limit(
     estimate = mantel_haenszel(tables, contrast)
     critical = np.broadcast_to(np.asarray(critical, dtype=np.float64), estimate.shape)
     if contrast == "difference":
-        outer = np.full(estimate.shape, float(side))
+        nearer, farther = between
+        outer = np.full(estimate.shape, float(side)) if farther is None else farther
         open_end = ~(side * statistic(tables, outer, contrast) < -critical)
         inner = np.where(np.isfinite(estimate), estimate, 0.0)
+        if nearer is not None:
+            inner = nearer
         scale: Callable[[Floats], Floats] = _keep_scale
     else:
         outer = np.full(estimate.shape, side * LOG_SPAN)
@@ -422,10 +446,9 @@ def score_limit(
                 np.log(np.where(np.isnan(estimate), 1.0, estimate)), -LOG_SPAN, LOG_SPAN
             )
         scale = np.exp
-    if contrast == "difference":
-        outermost = float(side)
-    else:
-        outermost = np.inf if side > 0 else 0.0
+    outermost = outer
+    if contrast != "difference":
+        outermost = np.full(estimate.shape, np.inf if side > 0 else 0.0)
     ends = np.where(open_end, outermost, np.nan)
     searched = np.flatnonzero(~open_end)
     if searched.size:
@@ -445,6 +468,15 @@ def score_limit(
 
 def _keep_scale(x: Floats) -> Floats:
     return x
+
+
+def stacked(several: Sequence[Strata]) -> Strata:
+    """Tables of the same strata above each other, shape (M, H) of M of the shape (H,)."""
+    columns: dict[str, Any] = {}
+    for name in ("k1", "n1", "k0", "n0", "sizes", "share"):
+        of_tables = [getattr(tables, name) for tables in several]
+        columns[name] = None if of_tables[0] is None else np.stack(of_tables)
+    return Strata(**columns)
 
 
 def flattened(tables: Strata) -> Strata:

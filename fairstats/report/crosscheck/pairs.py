@@ -33,6 +33,7 @@ from fairstats.methods.rates.strata.result import (
     StratifiedDifferenceResult,
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
+    cells_of,
     sums_of_units,
     tables_of,
 )
@@ -52,10 +53,12 @@ from fairstats.report.crosscheck.distances import madd
 from fairstats.report.crosscheck.rates import (
     EXACT_PVALUE,
     LIMITS_OF_EXACT_TESTS,
+    TESTS_OF_TWIN,
     WORST,
     adjusted,
     comparisons,
     design,
+    name_in_r,
     positions,
     table_arguments,
 )
@@ -120,6 +123,10 @@ _EXACT_COMPONENT = (
 )
 _STRATIFIED = "crosscheck_strata"
 _DESIGNED = "crosscheck_designed_strata"
+#: Of functions of the cells, and of means by the delta method.
+_BY_DELTA = "crosscheck_strata_values"
+#: Python differentiates functions by differences, R by symbols.
+_DIFFERENTIATED = 1e-6
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
 _OVER_STRATA = (
     Line("estimate", "estimate"),
@@ -534,6 +541,9 @@ def stratified(
     together = together_of(result)
     for comparison in result.comparisons:
         place = bench.place_of(comparison)
+        if not result._by_score:
+            yield from _compare_by_delta(result, comparison, place, together, bench)
+            continue
         yield from compare_stratified(result, comparison, place, together, bench)
     yield from adjusted(result, bench)
 
@@ -575,6 +585,63 @@ def compare_stratified(
         )
         yield place.compare(
             f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], twin, relative=1e-6
+        )
+
+
+def _compare_by_delta(
+    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
+    comparison: StratifiedComparison,
+    place: Place,
+    together: int,
+    bench: Bench,
+) -> Iterator[Check]:
+    """Every number of one comparison of a function, or a mean by the delta method."""
+    settings = result.settings
+    quantity = result._quantity_or_none(comparison)
+    if quantity is None:
+        yield place.left_out(
+            "estimate", comparison.estimate, "a function of the user's: R has no twin"
+        )
+        return
+    rows, sums = cells_of(result, comparison)
+    answer = bench.call(
+        _BY_DELTA,
+        *rows,
+        name_in_r(quantity.rate),
+        result.scale,
+        settings.confidence_level,
+        settings.limit,
+        together,
+        settings.comparisons == "overall",
+        **sums,
+    )
+    if math.isnan(comparison.estimate):
+        yield place.compare("estimate", comparison.estimate, answer["estimate"], _BY_DELTA)
+        return
+    lines = [*_RATES, *_OVER_STRATA[:1]]
+    if comparison.tests:
+        lines += [
+            *_OVER_STRATA[1:],
+            *_INTERVALS[settings.alternative],
+            *_EVIDENCE.get(comparison.direction, ()),
+        ]
+    for line in lines:
+        numerical = replace(line, relative=_DIFFERENTIATED, absolute=1e-9)
+        yield from place.compare_all([numerical], comparison, answer, _BY_DELTA)
+    for test in comparison.tests:
+        if test.alternative == "equivalence":
+            continue
+        statistic, pvalue = TESTS_OF_TWIN[test.alternative]
+        words = f"({test.alternative}, {test.method})"
+        yield place.compare(
+            f"statistic {words}",
+            test.statistic,
+            answer[statistic],
+            _BY_DELTA,
+            relative=_DIFFERENTIATED,
+        )
+        yield place.compare(
+            f"p-value {words}", test.pvalue, answer[pvalue], _BY_DELTA, relative=_DIFFERENTIATED
         )
 
 

@@ -20,9 +20,9 @@ from fairstats.methods.rates.classes.strata import (
     ClassStratifiedDifferenceResult,
     ClassStratifiedOddsRatioResult,
     ClassStratifiedRatioResult,
-    has_strata_of_classes,
 )
 from fairstats.methods.rates.setup import POOLED, RateArguments, make_settings
+from fairstats.methods.rates.strata.compare import can_be_adjusted
 from fairstats.methods.rates.strata.design import SCORE
 from fairstats.methods.rates.strata.result import ENDING
 from fairstats.report import questions
@@ -83,9 +83,8 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
     method = AUDIT_METHODS[audited.method]
     if metric.contrast == "ratio":
         method = audited.method
-    is_mean = kind == "macro" and metric.rates != ("accuracy",)
     is_gap = metric.contrast == "gap"
-    if is_gap or is_mean or method == "bootstrap":
+    if is_gap or _is_mean(metric, kind) or method == "bootstrap":
         method = None
     arguments = RateArguments(
         method=method,
@@ -101,10 +100,14 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
     if len(metric.needs) == 1:
         only_labels = metric.needs == ("labels",)
         counts, strata = column_of_classes(counts, strata, only_labels=only_labels)
-    # means over classes within strata are those of the functions, not of an audit
-    if kind == "macro" or not has_strata_of_classes(metric, kind, counts):
+    if not can_be_adjusted(metric):
         strata = None
     return compare_classes(metric, counts, settings, kind, inputs.reference, strata=strata)
+
+
+def _is_mean(metric: Metric, kind: Kind) -> bool:
+    """Whether classes are asked about by a mean over them; that of accuracy is one share."""
+    return kind == "macro" and metric.rates != ("accuracy",)
 
 
 _HOW = (
@@ -116,13 +119,26 @@ _HOW = (
 )
 
 
+#: Of a mean over classes within strata; the title is that of each metric.
+_MEAN_WITHIN_STRATA = Words(
+    heading="Means over classes within strata",
+    text=(
+        "The mean over the classes of the differences of Mantel and Haenszel, Σ w (r − r_ref) / Σ w"
+        " over the strata, with r and r_ref the rates of a class in a group and in its reference"
+        " within a stratum, w = n·n_ref/(n + n_ref) and n the cases of that class; limits by MOVER"
+        " from the stratified scores of all classes. crude is the same mean without strata."
+    ),
+    cites=("mantel", "zou"),
+)
+
+
 (_RATES_ANSWER, *_) = page_of_rates.PAGE.answers
 
 
 def _words_of_classes() -> dict[str, Words]:
     """One text for all, and what each metric cites; within strata those of two labels."""
     words = {}
-    for name in dict.fromkeys(name for name, _ in (*_ASKED, *_ASKED_IN_ORDER)):
+    for name, kind in dict.fromkeys((*_ASKED, *_ASKED_IN_ORDER)):
         metric = METRICS.get(name) or find_metric(name)
         if metric is not None:
             words[with_class(name, "")] = Words(
@@ -131,8 +147,12 @@ def _words_of_classes() -> dict[str, Words]:
                 title=metric.title,
                 heading="Several classes",
             )
-        if name + ENDING in _RATES_ANSWER.words:
-            words[with_class(name + ENDING, "")] = _RATES_ANSWER.words[name + ENDING]
+        of_strata = _RATES_ANSWER.words.get(name + ENDING)
+        if of_strata is None:
+            continue
+        if metric is not None and _is_mean(metric, kind):
+            of_strata = _MEAN_WITHIN_STRATA._replace(title=of_strata.title)
+        words[with_class(name + ENDING, "")] = of_strata
     return words
 
 
@@ -175,7 +195,7 @@ PAGE = Page(
         Exhibit(ClassOddsRatioResult, twin=rates.comparisons),
         Exhibit(ClassMaximumResult, questions.CLASSES, twin=pairs.largest_gap),
         Exhibit(ClassStratifiedRatioResult, questions.CLASSES, twin=pairs.stratified),
-        Exhibit(ClassStratifiedDifferenceResult, twin=pairs.stratified),
+        Exhibit(ClassStratifiedDifferenceResult, questions.CLASSES, twin=pairs.stratified),
         Exhibit(ClassStratifiedOddsRatioResult, twin=pairs.stratified),
     ),
 )

@@ -134,14 +134,65 @@ test_that("the largest gap is over classes and groups", {
   expect_equal(gap$attained_by, paste("selection_rate of", names(which.max(widest))))
 })
 
+test_that("means that share cases are of Mantel and Haenszel's rates within strata", {
+  d <- rows()
+  d$half <- rep(c("x", "y", "z"), length.out = nrow(d))
+  found <- fs_group_metric(
+    d,
+    "fpr_difference",
+    "y",
+    "hat",
+    "g",
+    classes = "macro",
+    strata = "half",
+    reference = "a"
+  )
+  for (group in found$group) {
+    by_class <- vapply(
+      unique(d$y),
+      function(class) {
+        parts <- vapply(
+          unique(d$half),
+          function(half) {
+            rate <- function(g) {
+              cases <- d[d$half == half & d$g == g & d$y != class, ]
+              c(mean(cases$hat == class), nrow(cases))
+            }
+            one <- rate(group)
+            other <- rate("a")
+            c(one[1L] - other[1L], one[2L] * other[2L] / (one[2L] + other[2L]))
+          },
+          c(0, 0)
+        )
+        sum(parts[1L, ] * parts[2L, ]) / sum(parts[2L, ])
+      },
+      0
+    )
+    expect_equal(found$adjusted[found$group == group], mean(by_class))
+  }
+  d$one <- 1
+  alone <- fs_group_metric(
+    d,
+    "fpr_ratio",
+    "y",
+    "hat",
+    "g",
+    classes = "macro",
+    strata = "one",
+    reference = "a"
+  )
+  expect_equal(alone$adjusted, alone$estimate)
+  expect_equal(alone$adjusted_ci_low, alone$ci_low, tolerance = 1e-10)
+})
+
 test_that("what cannot be asked", {
   d <- rows()
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "micro"), "classes")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "ordered"), "order is not known")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "macro"), "every group")
   expect_error(
-    fs_group_metric(d, "fpr_difference", "y", "hat", "g", classes = "macro", strata = "half"),
-    "macro"
+    fs_group_metric(d, "fpr_max", "y", "hat", "g", classes = "macro", strata = "half"),
+    "strata"
   )
   expect_error(
     fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", reference = "highest"),

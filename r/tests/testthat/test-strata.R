@@ -25,6 +25,57 @@ test_that("Berkeley's admissions turn by department, and the tests are those of 
   expect_equal(within$exact_p, 2 * exact$p.value, tolerance = 1e-7)
 })
 
+test_that("functions of the cells are taken of standardised ones", {
+  d <- people()
+  d$job <- rep(c("x", "y", "z"), length.out = nrow(d))
+  d$one <- 1
+  d$w <- rep(c(1, 2, 0.5, 3), length.out = nrow(d))
+  f1 <- function(rows, weight) {
+    tp <- sum(weight[rows$y_true == 1 & rows$y_pred == 1])
+    2 * tp / (sum(weight[rows$y_true == 1]) + sum(weight[rows$y_pred == 1]))
+  }
+  found <- fs_group_metric(
+    d,
+    "f1_difference",
+    "y_true",
+    "y_pred",
+    "group",
+    reference = "blue",
+    strata = "job",
+    sample_weight = "w"
+  )
+  for (group in found$group) {
+    own <- d[d$group == group, ]
+    other <- d[d$group == "blue", ]
+    n <- tapply(own$w, own$job, sum)
+    m <- tapply(other$w, other$job, sum)
+    share <- n * m / (n + m)
+    value <- f1(own, own$w * (share / n)[own$job]) - f1(other, other$w * (share / m)[other$job])
+    expect_equal(found$adjusted[found$group == group], value)
+  }
+  # one stratum is the comparison without strata, with weights and clusters, too
+  for (columns in list(
+    list(),
+    list(sample_weight = "w"),
+    list(cluster = rep(1:60, length.out = nrow(d)))
+  )) {
+    for (comparisons in c("reference", "rest", "overall")) {
+      alone <- do.call(
+        fs_group_metric,
+        c(
+          list(d, "f1_difference", "y_true", "y_pred", "group"),
+          list(strata = "one", comparisons = comparisons),
+          columns
+        )
+      )
+      expect_equal(alone$adjusted, alone$estimate)
+      expect_equal(alone$adjusted_ci_low, alone$ci_low, tolerance = 1e-10)
+      expect_equal(alone$adjusted_pvalue, alone$pvalue, tolerance = 1e-9)
+      expect_equal(alone$adjusted_verdict, alone$verdict)
+    }
+  }
+})
+
 test_that("zeros are answered", {
   d <- data.frame(
     hit = c(rep(0, 50), rep(1:0, c(10, 40)), rep(0, 40), rep(1:0, c(12, 28))),
@@ -78,8 +129,8 @@ test_that("strata that cannot be used are refused", {
     "`strata`"
   )
   expect_error(
-    fs_group_metric(d, "f1_difference", "y_true", "y_pred", "group", strata = "y_true"),
-    "`strata`"
+    fs_group_metric(d, "f1_max", "y_true", "y_pred", "group", strata = "y_true"),
+    "f1_max"
   )
 })
 

@@ -72,10 +72,6 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: parity(strata=G, agg="max"),
         "`strata`: got strata with the largest gap",
     ),
-    "strata of a function": (
-        lambda: fs.group_metric(P, P, metric="f1", sensitive_features=G, strata=G),
-        "`strata`: got strata with f1_difference",
-    ),
     "strata missing": (
         lambda: impact(strata=[None] + [1, 2] * 3 + [3]),
         "`strata`: got missing values",

@@ -31,7 +31,6 @@ from fairstats.methods.rates.classes.result import (
 from fairstats.methods.rates.classes.strata import (
     MEAN,
     adjusted_classes,
-    check_classes_within_strata,
     count_in_strata,
     of_two_labels,
 )
@@ -59,6 +58,7 @@ from fairstats.methods.rates.setup import (
     make_settings,
     without_idle_weights,
 )
+from fairstats.methods.rates.strata.compare import check_adjustable
 
 #: What stands in place of a class in the name of largest gaps.
 ALL: dict[Kind, str] = {"one-vs-rest": "all classes", "macro": MEAN, "ordered": "all cuts"}
@@ -207,8 +207,8 @@ def compare_classes(
     `strata`: the same rows by the strata of a confounder.
     """
     check_groups(counts.groups)
-    if strata is not None:
-        check_classes_within_strata(metric, kind, counts)
+    if strata is not None and function is None:
+        check_adjustable(metric)
     compared: Any = without_idle_weights(counts, settings.comparisons)
     counts = compared
     if len(counts.classes) == 2 and kind != "macro" and function is None:
@@ -249,7 +249,7 @@ def compare_classes(
     labelled = _with_labels(result, metric.contrast, of_classes, kind)
     if strata is None:
         return labelled
-    with_strata = adjusted_classes(labelled, metric, strata, kind)
+    with_strata = adjusted_classes(labelled, metric, strata, kind, function)
     warned(with_strata.stratified, metric.name)
     return with_strata
 

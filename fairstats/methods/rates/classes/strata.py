@@ -1,15 +1,15 @@
 """Several classes within strata: each class, or cut, as one of two labels, all as one family; or
-the mean over classes, whose difference is that of every class within strata, joined by MOVER.
+the mean over classes, whose difference is that of every class within strata, joined by MOVER, or by
+the delta method where classes share their cases, and for ratios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fairstats.ground.counts import ConfusionCounts, SelectionCounts
-from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES, Metric, Rate, with_class, without_class
 from fairstats.ground.serialise import serialisable
@@ -24,10 +24,10 @@ from fairstats.methods.rates.classes.rates import ClassRate, Kind, events_of, ra
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.rates.strata.compare import (
     Compared,
-    can_be_adjusted,
-    check_adjustable,
     compare_within,
+    compared_row,
 )
+from fairstats.methods.rates.strata.functions import CellQuantity
 from fairstats.methods.rates.strata.result import (
     ENDING,
     StratifiedComparison,
@@ -35,6 +35,7 @@ from fairstats.methods.rates.strata.result import (
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
     find_crude_metric,
+    function_not_kept,
     rates_of,
 )
 
@@ -74,7 +75,7 @@ class _ClassesWithinStrata:
         of_strata: Any = self
         counts: StratumCounts = of_strata.stratum_counts
         if kind == "macro":
-            return counts
+            return in_order_of_classes(counts, self.class_counts)
         for event in events_of(self.class_counts, kind):
             if event.label == getattr(comparison, "label", ""):
                 return of_two_labels(counts, self.class_counts, event.positions)
@@ -84,11 +85,25 @@ class _ClassesWithinStrata:
         """The rates that a comparison is of; of a mean over classes those of every class."""
         if self.kind != "macro":
             return rates_of(comparison.metric, self._counts_of(comparison))
+        mean = self._mean_of(comparison)
+        return mean.parts or (mean,)
+
+    def _mean_of(self, comparison: RateComparison) -> ClassRate:
+        """The mean over classes that a comparison is of."""
         metric = find_crude_metric(without_class(comparison.metric))
         if metric is None:
-            raise TypeError("a comparison of no metric")
+            raise function_not_kept()
         (mean,) = means_over_classes(metric, self.class_counts)
-        return mean.parts or (mean,)
+        return mean
+
+    def _quantity_of(self, comparison: RateComparison) -> CellQuantity | None:
+        """What a comparison by the delta method is of; None of one by the stratified score."""
+        of_strata: Any = self
+        if self.kind == "macro" and not of_strata._by_score:
+            mean = self._mean_of(comparison)
+            return quantity_of_mean(self.class_counts, mean, of_strata.scale)
+        quantity: CellQuantity | None = super()._quantity_of(comparison)  # type: ignore[misc]
+        return quantity
 
 
 @serialisable(eq=False)
@@ -173,44 +188,50 @@ def means_over_classes(metric: Metric, class_counts: ClassCounts) -> list[ClassR
     return rates_of_classes(class_counts, [RATES[name] for name in metric.rates], "macro")
 
 
-def has_strata_of_classes(metric: Metric, kind: Kind, class_counts: ClassCounts) -> bool:
-    """Whether several classes have a comparison within strata.
-
-    Of means over classes a share of right predictions has all contrasts, and a mean of rates whose
-    cases are different rows its difference.
+def quantity_of_mean(
+    class_counts: ClassCounts,
+    mean: ClassRate,
+    contrast: str,
+) -> CellQuantity | None:
+    """What a mean over classes compares by the delta method; None of what has stratified scores: a
+    share of right predictions, and differences of rates whose cases are different rows.
     """
-    if not can_be_adjusted(metric):
-        return False
-    if kind != "macro":
-        return True
-    for mean in means_over_classes(metric, class_counts):
-        if mean.interval == "delta" or (mean.parts and metric.contrast != "difference"):
-            return False
-    return True
+    if mean.success_cells or (mean.parts and contrast == "difference"):
+        return None
+    rates = mean.parts
+    if not rates and mean.of_rate in RATES:
+        rates = _proportions_of_classes(class_counts, RATES[mean.of_rate])
+    if rates:
+        return CellQuantity(rate=mean, rates=rates)
+    return CellQuantity(rate=mean, function=mean.function_of(class_counts.cells))
 
 
-def check_classes_within_strata(metric: Metric, kind: Kind, class_counts: ClassCounts) -> None:
-    """Raise where several classes have no comparison within strata."""
-    check_adjustable(metric)
-    if not has_strata_of_classes(metric, kind, class_counts):
-        raise InputError(
-            "classes",
-            got=f"'macro' of {metric.name} with strata",
-            allowed=(
-                "differences of means over classes whose cases are different rows, as of true"
-                " positive rates and precision, and the share of right predictions ('accuracy')"
-            ),
-            cure='classes="one-vs-rest", each class within strata',
-        )
+def _proportions_of_classes(class_counts: ClassCounts, rate: Rate) -> tuple[Rate, ...]:
+    """The rates of all classes that a mean over them is the mean of; nothing of functions."""
+    proportions: list[Rate] = []
+    for of_class in rates_of_classes(class_counts, [rate], "one-vs-rest"):
+        proportions += of_class.parts or (of_class,)
+    if all(proportion.successes for proportion in proportions):
+        return tuple(proportions)
+    return ()
 
 
-def adjusted_classes(result: Any, metric: Metric, counts: StratumCounts, kind: Kind) -> Any:
-    """The result with its comparisons within strata in `stratified`; all are one family."""
+def adjusted_classes(
+    result: Any,
+    metric: Metric,
+    counts: StratumCounts,
+    kind: Kind,
+    function: Callable[..., Any] | None = None,
+) -> Any:
+    """The result with its comparisons within strata in `stratified`; all are one family.
+
+    `function`: of the user, in place of the formula of a rate.
+    """
     class_counts: ClassCounts = result.class_counts
     if kind == "macro":
-        compared = _compared_means(result, metric, counts)
+        compared = _compared_means(result, metric, counts, function)
     else:
-        compared = _compared_classes(result, counts, kind)
+        compared = _compared_classes(result, metric, counts, kind, function)
     settings, judged = compare_within(result, metric, compared)
     comparisons = []
     for crude, comparison in zip(result.comparisons, judged, strict=True):
@@ -230,8 +251,14 @@ def adjusted_classes(result: Any, metric: Metric, counts: StratumCounts, kind: K
     return replace(result, stratified=within)
 
 
-def _compared_classes(result: Any, counts: StratumCounts, kind: Kind) -> list[Compared]:
-    """Of every comparison the cells of its class, or cut, and its rates."""
+def _compared_classes(
+    result: Any,
+    metric: Metric,
+    counts: StratumCounts,
+    kind: Kind,
+    function: Callable[..., Any] | None,
+) -> list[Compared]:
+    """Of every comparison the cells of its class, or cut, and its rates or what they make."""
     class_counts: ClassCounts = result.class_counts
     cells_of_label = {}
     for event in events_of(class_counts, kind):
@@ -239,15 +266,45 @@ def _compared_classes(result: Any, counts: StratumCounts, kind: Kind) -> list[Co
     compared = []
     for comparison in result.comparisons:
         cells = cells_of_label[comparison.label]
-        compared.append(Compared(cells, rates_of(comparison.metric, cells)))
+        if function is not None:
+            (name,) = metric.rates
+            quantity = CellQuantity(rate=Rate(name, name, ""), function=function)
+            compared.append(Compared(cells, (), quantity))
+        else:
+            compared.append(compared_row(comparison.metric, cells, metric.contrast))
     return compared
 
 
-def _compared_means(result: Any, metric: Metric, counts: StratumCounts) -> list[Compared]:
-    """Of every comparison all cells, and the rates of the classes: pairs come rate by rate."""
-    means = means_over_classes(metric, result.class_counts)
+def _compared_means(
+    result: Any,
+    metric: Metric,
+    counts: StratumCounts,
+    function: Callable[..., Any] | None,
+) -> list[Compared]:
+    """Of every comparison all cells, and the rates of the classes or what they make: pairs come
+    rate by rate.
+    """
+    class_counts: ClassCounts = result.class_counts
+    if function is None:
+        means = means_over_classes(metric, class_counts)
+    else:
+        (name,) = metric.rates
+        means = rates_of_classes(class_counts, [Rate(name, name, "")], "macro", function)
     n_pairs = len(result.comparisons) // len(means)
+    in_order = in_order_of_classes(counts, class_counts)
     compared = []
     for mean in means:
-        compared += [Compared(counts, mean.parts or (mean,))] * n_pairs
+        quantity = quantity_of_mean(class_counts, mean, metric.contrast)
+        rates: tuple[Rate, ...] = ()
+        if quantity is None:
+            rates = mean.parts or (mean,)
+        compared += [Compared(in_order, rates, quantity)] * n_pairs
     return compared
+
+
+def in_order_of_classes(counts: StratumCounts, class_counts: ClassCounts) -> StratumCounts:
+    """The counts with their cells as the classes have them, whose order may have been turned."""
+    names = class_counts.cells
+    if counts.cells == names:
+        return counts
+    return counts._with_cells(names, [names.index(name) for name in counts.cells])

@@ -7,9 +7,10 @@ comparison.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -32,8 +33,15 @@ from fairstats.ground.verdict import (
 )
 from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
+from fairstats.methods.rates.pair import Refused
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
-from fairstats.methods.rates.strata.design import SCORE, PairTables, pair_tables
+from fairstats.methods.rates.strata.design import SCORE, PairTables, pair_counts, pair_tables
+from fairstats.methods.rates.strata.functions import (
+    CellQuantity,
+    decide_by_delta,
+    estimates_within,
+    name_of_delta,
+)
 from fairstats.methods.rates.strata.result import (
     BRESLOW_DAY,
     COCHRAN_MANTEL_HAENSZEL,
@@ -45,6 +53,7 @@ from fairstats.methods.rates.strata.result import (
     StratifiedOddsRatioResult,
     StratifiedRatioResult,
     disagreement,
+    quantity_of_row,
     rates_of,
 )
 from fairstats.numerics.rates import conditional, homogeneity, pooled, strata
@@ -66,7 +75,8 @@ _RESULT_CLASSES = {
 def can_be_adjusted(metric: Metric) -> bool:
     """Whether a metric has an adjusted version.
 
-    Ratios, differences and odds ratios of rates, differences of means of rates.
+    Ratios, differences and odds ratios of rates, differences and ratios of their means and of
+    functions of the cells.
     """
     interval_kinds = {RATES[rate_name].interval for rate_name in metric.rates if rate_name in RATES}
     if (
@@ -77,7 +87,7 @@ def can_be_adjusted(metric: Metric) -> bool:
         return False
     if interval_kinds == {"score"}:
         return metric.contrast in _WHOLE_RANGE
-    return metric.contrast == "difference" and interval_kinds == {"mover"}
+    return metric.contrast in ("difference", "ratio")
 
 
 def check_adjustable(metric: Metric) -> None:
@@ -91,21 +101,27 @@ def check_adjustable(metric: Metric) -> None:
         received = f"strata with {metric.name}"
         suggestion = "a rate such as 'true_positive_rate', or leave out strata"
     allowed = (
-        "ratios, differences and odds ratios of rates (successes among cases), or differences of"
-        " their means"
+        "ratios, differences and odds ratios of rates (successes among cases), or ratios and"
+        " differences of their means and of functions of the cells"
     )
     raise InputError("strata", got=received, allowed=allowed, cure=suggestion)
 
 
-def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
+def adjusted(
+    result: Any, metric: Metric, counts: StratumCounts, quantity: CellQuantity | None = None
+) -> Any:
     """The result with its comparisons within strata in `stratified`.
 
-    The same pairs, as one family of their own.
+    The same pairs, as one family of their own; `quantity`: of a function of the user's.
     """
-    check_adjustable(metric)
+    if quantity is None:
+        check_adjustable(metric)
     compared = []
     for comparison in result.comparisons:
-        compared.append(Compared(counts, rates_of(comparison.metric, counts)))
+        if quantity is not None:
+            compared.append(Compared(counts, (), quantity))
+        else:
+            compared.append(compared_row(comparison.metric, counts, metric.contrast))
     settings, judged = compare_within(result, metric, compared)
     result_fields: dict[str, Any] = {
         "metric": metric.name + ENDING,
@@ -123,11 +139,21 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
 class Compared:
     """What one comparison within strata is of.
 
-    `counts`: the cells of every group; `rates`: one rate of these, or those that it is the mean of.
+    `counts`: the cells of every group; `rates`: one rate of these, or those that it is the mean of;
+    `quantity`: in their place what is compared by the delta method.
     """
 
     counts: StratumCounts
     rates: tuple[Rate, ...]
+    quantity: CellQuantity | None = None
+
+
+def compared_row(metric: str, counts: StratumCounts, contrast: str) -> Compared:
+    """What the row of a metric compares, of these cells of two labels."""
+    quantity = quantity_of_row(metric, counts, contrast)
+    if quantity is not None:
+        return Compared(counts, (), quantity)
+    return Compared(counts, rates_of(metric, counts))
 
 
 def compare_within(
@@ -137,7 +163,10 @@ def compare_within(
 
     `of_comparisons`: the cells and rates that each is of.
     """
-    settings = replace(result.settings, method=SCORE)
+    method = SCORE
+    if of_comparisons[0].quantity is not None:
+        method = name_of_delta(of_comparisons[0].counts, metric.contrast)
+    settings = replace(result.settings, method=method)
     chosen_by_data = settings.reference_rule == "highest"
     together = together_of(result)
     levels = _JointLevels.of(settings, together)
@@ -224,15 +253,23 @@ class _StratifiedScore:
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end of {θ : |z(θ)| ≤ critical}."""
-        return float(
-            strata.score_limit(
-                self.tables,
-                critical,
-                self.contrast,
-                side=side,
-                guarded=self.guarded,
-                scale_of_statistic=None if self.scale is None else self._scales,
-            )
+        return float(self.limits(critical, side))
+
+    def limits(
+        self,
+        critical: float,
+        side: int,
+        between: tuple[Floats | None, Floats | None] = (None, None),
+    ) -> Floats:
+        """Of every table, shape (…); `between`: as in `score_limit`."""
+        return strata.score_limit(
+            self.tables,
+            critical,
+            self.contrast,
+            side=side,
+            guarded=self.guarded,
+            scale_of_statistic=None if self.scale is None else self._scales,
+            between=between,
         )
 
     def _scales(self, nulls: Floats) -> Floats:
@@ -243,13 +280,50 @@ class _StratifiedScore:
         return 1.0 if self.scale is None else self.scale(float(null))
 
 
-@dataclass(frozen=True)
+#: Critical values whose limits may bracket another one's lie at least so far from it.
+_APART = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class _MoverOfStrata(Mover):
+    """MOVER of stratified scores of differences, all of whose limits are searched for together.
+
+    `together`: the score of all parts, shape (M, H); `known`: side → critical value → limits of the
+    parts, between which those at another critical value lie.
+    """
+
+    together: _StratifiedScore
+    known: dict[int, dict[float, Floats]] = field(default_factory=lambda: {-1: {}, 1: {}})
+
+    def _distance(self, critical: float, side: int) -> float:
+        """Of a limit from the estimate: the root of the sum of the parts' squared ones, over M."""
+        differences = np.array([difference for difference, _ in self.parts])
+        distances = self._limits_of_parts(critical, side) - differences
+        return math.hypot(*distances.tolist()) / len(self.parts)
+
+    def _limits_of_parts(self, critical: float, side: int) -> Floats:
+        """Of every part, shape (M,)."""
+        known = self.known[side]
+        if critical not in known:
+            smaller = [other for other in known if other < critical - _APART]
+            larger = [other for other in known if other > critical + _APART]
+            nearer = known[max(smaller)] if smaller else None
+            farther = known[min(larger)] if larger else None
+            known[critical] = self.together.limits(critical, side, (nearer, farther))
+        return known[critical]
+
+
+@dataclass(frozen=True, eq=False)
 class _MeanOfScores:
-    """The stratified score of a difference of means of rates: their scores, joined by MOVER."""
+    """The stratified score of a difference of means of rates: their scores, joined by MOVER.
+
+    `known`: statistics by their null values; several tests ask for one.
+    """
 
     scores: tuple[_StratifiedScore, ...]
+    known: dict[float, float] = field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def mover(self) -> Mover:
         """MOVER of the parts' differences."""
         parts_with_scores: Any = tuple(
@@ -259,11 +333,16 @@ class _MeanOfScores:
             )
             for stratified_score in self.scores
         )
-        return Mover(math.inf, parts_with_scores)
+        tables = strata.stacked([stratified_score.tables for stratified_score in self.scores])
+        return _MoverOfStrata(
+            math.inf, parts_with_scores, together=replace(self.scores[0], tables=tables)
+        )
 
     def statistic(self, null: float) -> float:
         """Critical value at which the interval ends at `null`."""
-        return self.mover.statistic(null)
+        if null not in self.known:
+            self.known[null] = self.mover.statistic(null)
+        return self.known[null]
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end."""
@@ -292,6 +371,10 @@ def _compare_within_strata(
     levels: _JointLevels,
 ) -> tuple[StratifiedComparison, Evidence]:
     """One adjusted comparison, and the evidence of its verdict."""
+    if compared.quantity is not None:
+        return _compare_by_delta(
+            crude_comparison, contrast, compared.counts, compared.quantity, settings, levels
+        )
     contrast_kind = cast("Contrast", contrast)
     pair = pair_tables(
         compared.counts,
@@ -343,6 +426,71 @@ def _compare_within_strata(
     if lacking := pair.lacking(crude_comparison.group, crude_comparison.reference):
         return replace(comparison, note=lacking), Evidence()
     return _decide_within_strata(comparison, pair, settings, levels)
+
+
+def _compare_by_delta(
+    crude_comparison: RateComparison,
+    contrast: str,
+    counts: StratumCounts,
+    quantity: CellQuantity,
+    settings: Inference,
+    levels: _JointLevels,
+) -> tuple[StratifiedComparison, Evidence]:
+    """One adjusted comparison of a function or a mean by the delta method, and its evidence."""
+    contrast_kind = cast("Contrast", contrast)
+    of_pair = pair_counts(
+        counts, crude_comparison.group, crude_comparison.reference, settings.comparisons
+    )
+    estimates = estimates_within(of_pair, quantity, of_all=settings.comparisons == "overall")
+    group_names = f"{crude_comparison.group} and {crude_comparison.reference}"
+    no_interval = Interval(math.nan, math.nan, settings.confidence_level, settings.method)
+    n_shared = int((of_pair.rows.sum(axis=2) > 0).all(axis=1).sum())
+    comparison = StratifiedComparison(
+        metric=crude_comparison.metric + ENDING,
+        group=crude_comparison.group,
+        reference=crude_comparison.reference,
+        confidence_interval=no_interval,
+        bounds=no_interval,
+        verdict="insufficient evidence",
+        n=0,
+        n_reference=0,
+        method=settings.method,
+        crude=crude_comparison.estimate,
+        crude_verdict=crude_comparison.verdict,
+        n_strata=n_shared,
+        n_informative=n_shared,
+        contrast=contrast,
+    )
+    if estimates is None:
+        note = f"{group_names}: no stratum has cases of both."
+        return replace(comparison, n_strata=0, n_informative=0, note=note), Evidence()
+    estimate, std_error = estimates.contrast(0, 1, contrast=contrast_kind)
+    comparison = replace(
+        comparison,
+        n=int(estimates.rows[0]),
+        n_reference=int(estimates.rows[1]),
+        estimate=estimate,
+        std_error=std_error,
+        rate=float(estimates.rate[0]),
+        rate_reference=float(estimates.rate[1]),
+    )
+    joint_levels = (levels.two_sided, levels.one_sided)
+    decision = decide_by_delta(estimates, contrast_kind, settings, joint_levels)
+    if isinstance(decision, Refused):
+        return replace(comparison, method=decision.name, note=decision.note), Evidence()
+    return (
+        replace(
+            comparison,
+            method=decision.interval.method,
+            procedure=decision.procedure,
+            bounds=decision.bounds,
+            confidence_interval=decision.interval,
+            tests=decision.tests,
+            statistic=decision.statistic,
+            pvalue=decision.pvalue,
+        ),
+        decision.evidence,
+    )
 
 
 def _parts_of_few_cases(pair: PairTables) -> list[Strata]:

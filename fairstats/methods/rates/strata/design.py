@@ -293,9 +293,9 @@ def _unit_sums(
     even = np.where(rows > 0, even_weights(rows, size, squares), True)
     worth = np.where(even, rows, worth)
     of_cases = np.where(size[..., None] > 0, is_case / _or_one(size)[..., None], 0.0)
-    errors = _products(design, _residuals(is_case, is_success, rate_of_cell, size))
+    errors = products_of_units(design, _residuals(is_case, is_success, rate_of_cell, size))
     n_strata = size.shape[0]
-    shares = _products(design, of_cases)
+    shares = products_of_units(design, of_cases)
     both = np.arange(2)
     return UnitSums(
         rows=rows.T,
@@ -320,7 +320,7 @@ def _residuals(is_case: Floats, is_success: Floats, rate: Floats, size: Floats) 
     return np.asarray(np.where(size[..., None] > 0, of_cell, 0.0))
 
 
-def _products(
+def products_of_units(
     design: StratumDesign, factors: Floats, other_factors: Floats | None = None
 ) -> Floats:
     """Σ over units of products of their totals times factors of the cells, summed over cells.
@@ -362,5 +362,5 @@ def _joint_errors(
     joint = np.zeros((len(rates), size, len(rates), size))
     for place, own in enumerate(residuals):
         for other_place, other in enumerate(residuals):
-            joint[place, :, other_place] = _products(design, own, other)
+            joint[place, :, other_place] = products_of_units(design, own, other)
     return joint

@@ -25,12 +25,21 @@ from fairstats.methods.rates.result import (
     OddsRatioResult,
     RateComparison,
     RatioResult,
+    words_of_few_rows,
 )
 from fairstats.methods.rates.strata.design import (
     SCORE,
     count_table,
     pair_counts,
     pair_tables,
+)
+from fairstats.methods.rates.strata.functions import (
+    FEW_OF_WEIGHTED_RATIOS,
+    FEW_THAT_COUNT,
+    CellQuantity,
+    groups_of_few_rows,
+    quantity_of,
+    values_of_stratum,
 )
 from fairstats.numerics.rates.score import EQUALITY, Contrast
 
@@ -161,6 +170,15 @@ class _AdjustedComparisons(WithinStrata):
         """The rates that a comparison is of: one, or those that it is the mean of."""
         return rates_of(comparison.metric, self._counts_of(comparison))
 
+    def _quantity_of(self, comparison: RateComparison) -> CellQuantity | None:
+        """What a comparison by the delta method is of; None of one by the stratified score."""
+        if self._by_score:
+            return None
+        quantity = quantity_of_row(comparison.metric, self._counts_of(comparison), self.scale)
+        if quantity is None:
+            raise function_not_kept()
+        return quantity
+
     def by_stratum(self) -> pd.DataFrame:
         """Rates and contrast of every comparison in every stratum.
 
@@ -169,13 +187,23 @@ class _AdjustedComparisons(WithinStrata):
         DataFrame
             metric, rate_name, stratum, group, reference, successes, n, rate, successes_reference,
             n_reference, rate_reference, estimate, ci_low, ci_high (by the score of the stratum
-            alone), informative. Of weighted rows successes and n count rows, and rates and
-            estimate are weighted; limits know what the rows of the stratum are worth.
+            alone, or the delta method), informative. Of weighted rows successes and n count rows,
+            and rates and estimate are weighted; limits know what the rows of the stratum are worth.
+            Functions of the cells, and means of rates by the delta method, have no successes.
+
+        Raises
+        ------
+        InputError
+            For a function of the user's, which results do not keep.
         """
         table_rows = []
         level = (1 + self.settings.confidence_level) / 2
         for comparison in self.comparisons:
             counts = self._counts_of(comparison)
+            quantity = self._quantity_of(comparison)
+            if quantity is not None:
+                table_rows += self._rows_by_delta(comparison, counts, quantity)
+                continue
             pair = pair_tables(
                 counts,
                 self._rates_of(comparison),
@@ -198,6 +226,87 @@ class _AdjustedComparisons(WithinStrata):
                         }
                     )
         return pd.DataFrame(table_rows)
+
+    def _rows_by_delta(
+        self, comparison: RateComparison, counts: StratumCounts, quantity: CellQuantity
+    ) -> list[dict[str, Any]]:
+        """One comparison of a function, or a mean by the delta method, in every stratum."""
+        of_pair = pair_counts(
+            counts, comparison.group, comparison.reference, self.settings.comparisons
+        )
+        table_rows = []
+        for place, stratum_name in enumerate(self.strata):
+            of_stratum = values_of_stratum(
+                of_pair._of_stratum(place), quantity, cast("Contrast", self.scale), self.settings
+            )
+            table_rows.append(
+                {
+                    "metric": comparison.metric,
+                    "rate_name": quantity.rate.name,
+                    "stratum": stratum_name,
+                    "group": comparison.group,
+                    "reference": comparison.reference,
+                    **of_stratum,
+                }
+            )
+        return table_rows
+
+    @property
+    def _by_score(self) -> bool:
+        """Whether comparisons are by the stratified score, or by the delta method."""
+        return self.settings.method == SCORE
+
+    def _words_of_estimates(self, strata_words: str) -> str:
+        """By what the strata are joined, and limits computed."""
+        if self._by_score:
+            return super()._words_of_estimates(strata_words)
+        weights = "the weights of Mantel and Haenszel"
+        if self.settings.comparisons == "overall":
+            weights = "the rows of the group"
+        return (
+            f"Values of the cells of both standardised over {strata_words} by {weights} (a mean of"
+            " rates: each rate by those of its own cases); limits by the delta method."
+        )
+
+    def regime_notes(self) -> list[str]:
+        """Where simulation (`vignettes/calibration.md`) shows limits by the delta method to err."""
+        if self._by_score:
+            return []
+        is_ratio = self.scale == "ratio"
+        few = []
+        for comparison in self.comparisons:
+            of_pair = pair_counts(
+                self._counts_of(comparison),
+                comparison.group,
+                comparison.reference,
+                self.settings.comparisons,
+            )
+            of_all = self.settings.comparisons == "overall"
+            quantity = self._quantity_or_none(comparison)
+            few += groups_of_few_rows(of_pair, quantity, of_all=of_all, ratio=is_ratio)
+        few = list(dict.fromkeys(few))
+        if not few:
+            return []
+        if self.stratum_counts.design is None:
+            return [
+                f"Few of the rows count ({', '.join(few)}): limits of functions of fewer than"
+                f" {FEW_THAT_COUNT} rows, by the weights of the strata, are too near on one side:"
+                " verdicts are wrong in up to 9% of samples."
+            ]
+        if not is_ratio:
+            return words_of_few_rows(few)
+        return [
+            f"Of fewer than {FEW_OF_WEIGHTED_RATIOS} effective rows ({', '.join(few)}) limits of ratios of"
+            " weighted functions are too near on one side: verdicts are wrong in up to 7.5% of"
+            " samples."
+        ]
+
+    def _quantity_or_none(self, comparison: RateComparison) -> CellQuantity | None:
+        """What a comparison by the delta method is of; None of a function of the user's."""
+        try:
+            return self._quantity_of(comparison)
+        except InputError:
+            return None
 
     def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
         crude_named = replace(c, metric=c.metric.removesuffix(ENDING))
@@ -341,6 +450,44 @@ def sums_of_units(result: Any, c: RateComparison) -> tuple[Any, ...] | None:
         n_successes,
         n_cases,
     )
+
+
+def cells_of(result: Any, c: RateComparison) -> tuple[list[Any], dict[str, Any]]:
+    """What R's twin reads of a comparison by the delta method: rows of all cells and how many these
+    are, and of weighted or clustered rows what `sums_of_units` has.
+    """
+    of_pair = pair_counts(result._counts_of(c), c.group, c.reference, result.settings.comparisons)
+    rows = [of_pair.rows.ravel().tolist(), len(of_pair.cells)]
+    design = of_pair.design
+    if design is None:
+        return rows, {}
+    return rows, {
+        "totals": design.totals.ravel().tolist(),
+        "squares": design.squares.ravel().tolist(),
+        "first": (design.places[:, 0] + 1).tolist(),
+        "second": (design.places[:, 1] + 1).tolist(),
+        "products": design.products.tolist(),
+        "units": design.n_units,
+        "clustered": design.clustered,
+    }
+
+
+def function_not_kept() -> InputError:
+    """The error of what needs a function of the user's again."""
+    return InputError(
+        "metric",
+        got="a function of yours, which results do not keep",
+        allowed="a metric by its name",
+        cure="the function of the rows of each stratum alone",
+    )
+
+
+def quantity_of_row(metric: str, counts: StratumCounts, contrast: str) -> CellQuantity | None:
+    """What a row compares by the delta method; None of what has a stratified score."""
+    known_metric = find_metric(without_class(metric).removesuffix(ENDING))
+    if known_metric is None or "selected" in counts.cells:
+        return None
+    return quantity_of(RATES[known_metric.rates[0]], counts.cells, contrast)
 
 
 def rates_of(metric: str, counts: StratumCounts) -> tuple[Rate, ...]:

@@ -106,12 +106,10 @@ def test_two_classes_are_two_labels() -> None:
 
 
 def test_what_has_no_strata() -> None:
-    with pytest.raises(fs.InputError, match="'macro' of fpr_difference with strata"):
-        compared(FRAME["label"], FRAME["hat"], classes="macro", metric="fpr", contrast="difference")
-    with pytest.raises(fs.InputError, match="'macro' of tpr_ratio with strata"):
-        compared(FRAME["label"], FRAME["hat"], classes="macro")
-    with pytest.raises(fs.InputError, match="strata with f1"):
-        compared(FRAME["label"], FRAME["hat"], classes="one-vs-rest", metric="f1")
+    with pytest.raises(fs.InputError, match="strata with the largest gap"):
+        compared(FRAME["label"], FRAME["hat"], classes="macro", metric="tpr_max", contrast=None)
+    with pytest.raises(fs.InputError, match="odds_ratio"):
+        compared(FRAME["label"], FRAME["hat"], classes="macro", contrast="odds_ratio")
 
 
 def difference_within_strata(label: str) -> tuple[float, float]:
@@ -190,6 +188,109 @@ def test_the_share_of_right_predictions_is_one_rate_within_strata(contrast: str)
         assert getattr(found, name) == getattr(alone, name)
 
 
+def rate_by_hand(rows: pd.DataFrame, label: str, metric: str) -> tuple[float, int]:
+    """True, or false, positive rate of a class, and its cases."""
+    cases = rows[(rows["label"] == label) == (metric == "tpr")]
+    return float((cases["hat"] == label).mean()), len(cases)
+
+
+@pytest.mark.parametrize(("metric", "contrast"), [("fpr", "difference"), ("tpr", "ratio")])
+def test_means_that_share_cases_and_ratios_are_of_mantel_haenszel_rates(
+    metric: str, contrast: str
+) -> None:
+    """Each class by the weights of its own cases, as means of true positive rates are."""
+    options = {"metric": metric, "contrast": contrast, "reference": "b"}
+    result = compared(FRAME["label"], FRAME["hat"], classes="macro", **options).stratified
+    (found,) = result.comparisons
+    means = np.zeros(2)
+    for label in CLASSES:
+        rates = []
+        weights = []
+        for _, rows in FRAME.groupby("stratum"):
+            own, n = rate_by_hand(rows[rows["group"] == "a"], label, metric)
+            others, m = rate_by_hand(rows[rows["group"] == "b"], label, metric)
+            rates.append((own, others))
+            weights.append(n * m / (n + m))
+        means += np.average(rates, axis=0, weights=weights) / len(CLASSES)
+    assert (found.rate, found.rate_reference) == pytest.approx(tuple(means), rel=1e-12)
+    wanted = means[0] - means[1] if contrast == "difference" else means[0] / means[1]
+    assert found.estimate == pytest.approx(wanted, rel=1e-12)
+    assert found.method == ("delta" if contrast == "difference" else "fieller")
+    again = fs.results.Result.from_dict(result.to_dict())
+    table = result.by_stratum()
+    assert_frame_equal(again.by_stratum(), table)
+    assert len(table) == 3
+    # of one stratum: the rates of its rows
+    first = FRAME[FRAME["stratum"] == table["stratum"][0]]
+    of_group = [rate_by_hand(first[first["group"] == "a"], name, metric)[0] for name in CLASSES]
+    assert table["rate"][0] == pytest.approx(np.mean(of_group), rel=1e-12)
+
+
+@pytest.mark.parametrize("design", list(DESIGNS))
+@pytest.mark.parametrize("metric", ["fpr", "f1", "npv", "balanced_accuracy"])
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+def test_means_by_the_delta_method_of_one_stratum_are_the_crude_ones(
+    contrast: str, metric: str, design: str
+) -> None:
+    columns = {name: FRAME[column] for name, column in DESIGNS[design].items()}
+    for comparisons in ("reference", "rest", "overall"):
+        result = fs.group_metric(
+            FRAME["label"],
+            FRAME["hat"],
+            metric=metric,
+            contrast=contrast,
+            sensitive_features=FRAME["group"],
+            strata=np.zeros(ROWS, dtype=int),
+            classes="macro",
+            comparisons=comparisons,
+            **columns,
+        )
+        for crude, within in zip(result.comparisons, result.stratified.comparisons, strict=True):
+            # the derivatives are differences with steps of their own
+            for name in ("estimate", "std_error", "statistic", "pvalue", "rate", "rate_reference"):
+                wanted = getattr(crude, name)
+                assert getattr(within, name) == pytest.approx(wanted, rel=1e-8, abs=1e-10), name
+            limits = tuple(within.confidence_interval)
+            assert limits == pytest.approx(tuple(crude.confidence_interval), rel=1e-8)
+            assert within.verdict == crude.verdict
+
+
+@pytest.mark.parametrize("kind", ["one-vs-rest", "macro"])
+def test_functions_of_the_user_of_classes_within_strata(kind: str) -> None:
+    """As the F1 that is known by its name."""
+
+    def own_f1(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+        return 2 * tp / (2 * tp + fp + fn)
+
+    options: dict[str, Any] = {"classes": kind, "contrast": "difference", "reference": "b"}
+    own = compared(FRAME["label"], FRAME["hat"], metric=own_f1, **options).stratified
+    named = compared(FRAME["label"], FRAME["hat"], metric="f1", **options).stratified
+    for mine, known in zip(own.comparisons, named.comparisons, strict=True):
+        for name in ("estimate", "std_error", "pvalue", "label", "verdict"):
+            assert getattr(mine, name) == getattr(known, name)
+    with pytest.raises(fs.InputError, match="which results do not keep"):
+        own.by_stratum()
+    assert len(named.by_stratum()) == 3 * len(named.comparisons)
+
+
+def test_turned_classes_are_the_same_classes() -> None:
+    """With the favourable end first the cells of the tally stand in another order."""
+    tally = fs.tally(
+        FRAME,
+        y_true="label",
+        y_pred="hat",
+        sensitive_features="group",
+        strata="stratum",
+        classes=True,
+        label_values=CLASSES,
+    )
+    options = {"counts": tally, "metric": "fpr", "classes": "macro", "reference": "b"}
+    plain = fs.group_metric(**options).stratified.comparisons[0]
+    turned = fs.group_metric(**options, label_values=CLASSES[::-1]).stratified.comparisons[0]
+    assert turned.estimate == pytest.approx(plain.estimate, rel=1e-12)
+    assert turned.std_error == pytest.approx(plain.std_error, rel=1e-12)
+
+
 def test_means_over_classes_of_tallies_and_files() -> None:
     rows = mean_over_classes()
     tally = fs.tally(
@@ -255,6 +356,40 @@ def test_r_has_the_same_means_over_classes(design: str) -> None:
     assert theirs["adjusted_ci_high"] == pytest.approx(high, rel=1e-6)
     assert theirs["adjusted_verdict"] == comparison.verdict
     checks = fs.crosscheck(ours).to_frame()
+    assert len(checks) > 10
+    assert set(checks["verdict"]) == {"agrees"}
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("design", list(DESIGNS))
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    [("fpr_difference", "macro"), ("tpr_ratio", "macro"), ("f1_difference", "one-vs-rest")],
+)
+def test_r_has_the_same_by_the_delta_method(metric: str, kind: str, design: str) -> None:
+    """The function of R from rows, and the twin of the cross-check from counts."""
+    name, _, contrast = metric.rpartition("_")
+    options = {"metric": name, "contrast": contrast, "classes": kind, "reference": "b"}
+    result = compared(FRAME["label"], FRAME["hat"], design, **options)
+    data = {column: values.tolist() for column, values in FRAME.items()}
+    theirs = call(
+        "fs_group_metric",
+        data,
+        metric,
+        "label",
+        "hat",
+        "group",
+        classes=kind,
+        reference="b",
+        strata="stratum",
+        **DESIGNS[design],
+    )
+    ours = result.to_frame()
+    for column in ("adjusted", "adjusted_ci_low", "adjusted_ci_high", "adjusted_pvalue"):
+        wanted = np.atleast_1d(theirs[column])
+        assert ours[column].to_numpy() == pytest.approx(wanted, rel=1e-6, abs=1e-9), column
+    assert ours["adjusted_verdict"].tolist() == np.atleast_1d(theirs["adjusted_verdict"]).tolist()
+    checks = fs.crosscheck(result.stratified).to_frame()
     assert len(checks) > 10
     assert set(checks["verdict"]) == {"agrees"}
 
