@@ -374,9 +374,10 @@ def _pack_short_texts(array: Any) -> NDArray[np.int64] | None:
     letters = np.ascontiguousarray(array).view(np.uint32).reshape(-1, width)
     if int(letters.max()) >= 1 << _BITS_OF_ASCII:
         return None
-    packed = letters[:, 0].astype(np.int64)
-    for place in range(1, width):
-        packed |= letters[:, place].astype(np.int64) << (_BITS_OF_ASCII * place)
+    packed = letters[:, -1].astype(np.int64)
+    for place in reversed(range(width - 1)):
+        packed <<= _BITS_OF_ASCII
+        packed |= letters[:, place]
     return packed
 
 

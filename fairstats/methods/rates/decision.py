@@ -10,8 +10,9 @@ switched on (`exact_pair`) all of it is exact, with tables ordered by the score 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
 from fairstats.ground.registry import Metric, rates_of_largest_family
@@ -57,8 +58,7 @@ _EQUALITY_OF_CONTRAST: dict[Contrast, float] = {
 }
 
 
-@dataclass(frozen=True)
-class PairDecision:
+class PairDecision(NamedTuple):
     """Everything that a row says of one pair.
 
     `bounds`: the one-sided limits that belong to `evidence`; `interval`: two-sided, or with one
@@ -254,7 +254,8 @@ def decide_by_method(
     """
     fair_range = settings._fair_range(contrast)
     statistic = _remembered(by.how.statistic)
-    z_low, z_high = (statistic(range_end) for range_end in fair_range)
+    z_low = statistic(fair_range[0])
+    z_high = statistic(fair_range[1])
     level_of_bounds = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
     all_tests = [
         *directed_tests(by, statistic, contrast, settings),
@@ -413,7 +414,7 @@ def assemble_decision(
     the row's. Evidence and one-sided limits say no more than
     the first test of equality allows.
     """
-    pvalue_equality = next(test.pvalue for test in tests if test.alternative == "two-sided")
+    pvalue_equality = _first_test(tests, "two-sided").pvalue
     fair_range = settings._fair_range(contrast)
     evidence = beside_equality(evidence, pvalue_equality, fair_range)
     ends_of_bounds = reach_fair_range(
@@ -424,11 +425,7 @@ def assemble_decision(
         interval_low = open_ends[0]
     if settings.alternative == "greater":
         interval_high = open_ends[1]
-    quoted = next(
-        hypothesis_test
-        for hypothesis_test in tests
-        if hypothesis_test.alternative == settings.alternative
-    )
+    quoted = _first_test(tests, settings.alternative)
     return PairDecision(
         evidence=evidence,
         bounds=Interval(*ends_of_bounds, bounds.confidence_level, bounds.method),
@@ -445,6 +442,14 @@ def assemble_decision(
     )
 
 
+def _first_test(tests: Sequence[HypothesisTest], alternative: str) -> HypothesisTest:
+    """The first test of an alternative, which stands for the row."""
+    for hypothesis_test in tests:
+        if hypothesis_test.alternative == alternative:
+            return hypothesis_test
+    raise TypeError(f"no test of {alternative!r}")
+
+
 def directed_tests(
     by: Chosen, statistic: Callable[[float], float], contrast: Contrast, settings: Inference
 ) -> list[HypothesisTest]:
@@ -454,9 +459,9 @@ def directed_tests(
     null_values = settings._null_values(contrast)
     degrees_of_freedom = by.degrees_of_freedom
     method_name = by.name
-    statistic_less, statistic_greater, statistic_equal = (
-        statistic(null_values[alternative]) for alternative in ("less", "greater", "two-sided")
-    )
+    statistic_less = statistic(null_values["less"])
+    statistic_greater = statistic(null_values["greater"])
+    statistic_equal = statistic(null_values["two-sided"])
     return [
         HypothesisTest(
             null=f"{contrast} >= {null_values['less']:.6g}",

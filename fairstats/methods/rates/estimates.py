@@ -32,7 +32,7 @@ _CELLS_OF_TWO = 4
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RateEstimates:
     """Rates of G groups.
 
@@ -72,12 +72,15 @@ class RateEstimates:
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
         """Estimates with what they take over from their table."""
-        table_fields: dict[str, Any] = {
-            "degrees_of_freedom": counts.degrees_of_freedom,
-            "weighted": counts.weighted,
-        }
-        table_fields |= {"clustered": counts.clustered, **_small_sample_factors(counts, which)}
-        return cls(rate_of=which, groups=counts.groups, **table_fields, **values)
+        return cls(
+            rate_of=which,
+            groups=counts.groups,
+            degrees_of_freedom=counts.degrees_of_freedom,
+            weighted=counts.weighted,
+            clustered=counts.clustered,
+            **_small_sample_factors(counts, which),
+            **values,
+        )
 
     @property
     def covariance(self) -> Floats:
@@ -477,21 +480,19 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
         return _mean_of(counts, rate)
     successes = counts.total(*rate.successes)
     cases = counts.total(*rate.cases)
-    rows_behind = counts.rows[:, [counts.cells.index(cell_name) for cell_name in rate.cases]].sum(
-        axis=1
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group_rates = successes / cases
-        if counts.scatter is None:
-            joint_variance = group_rates * (1 - group_rates) / cases
-        else:
-            joint_variance = joint_covariance(counts, [rate])
+    group_rates = np.full(len(counts.groups), math.nan)
+    np.divide(successes, cases, out=group_rates, where=cases > 0)
+    if counts.scatter is None:
+        # of a group without cases NaN/0, which is NaN
+        joint_variance = group_rates * (1 - group_rates) / cases
+    else:
+        joint_variance = joint_covariance(counts, [rate])
     return RateEstimates.of(
         counts,
         rate,
         successes=successes,
         cases=cases,
-        rows=rows_behind,
+        rows=counts._total_rows(*rate.cases),
         rate=group_rates,
         joint=joint_variance,
     )

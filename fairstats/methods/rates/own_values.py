@@ -45,19 +45,19 @@ def wilson_of_groups(estimates: RateEstimates, level: float) -> Floats:
     """Wilson's limits of the rate of every group, shape (G, 2)."""
     successes, cases = estimates.effective
     critical_values = _critical_values(estimates, level)
-    limits = np.full((len(estimates.groups), 2), math.nan)
-    for place, critical in enumerate(critical_values.tolist()):
-        if cases[place] > 0 and not math.isnan(critical):
-            limits[place] = wilson_limits(
-                float(successes[place]), float(cases[place]), critical, ratio=False
-            )
-    return limits
+    limits = []
+    for k, n, critical in zip(successes.tolist(), cases.tolist(), critical_values, strict=True):
+        if n > 0 and not math.isnan(critical):
+            limits.append(wilson_limits(k, n, critical, ratio=False))
+        else:
+            limits.append((math.nan, math.nan))
+    return np.array(limits)
 
 
-def _critical_values(estimates: RateEstimates, level: float) -> Floats:
+def _critical_values(estimates: RateEstimates, level: float) -> list[float]:
     """Of every group: normal without weights, NaN where too few units show a variance."""
     normal = normal_quantile((1 + level) / 2)
-    critical_values = np.full(len(estimates.groups), normal)
+    critical_values = [normal] * len(estimates.groups)
     if estimates.units is None:
         return critical_values
     for place, units in enumerate(estimates.units.tolist()):
@@ -94,7 +94,7 @@ def _by_delta(estimates: RateEstimates, level: float) -> Floats:
     upper_limits = []
     for added in estimates.added or (estimates,):
         with np.errstate(invalid="ignore"):
-            reach = critical_values * np.sqrt(added.variance)
+            reach = np.array(critical_values) * np.sqrt(added.variance)
         lower_limits.append(added.rate - reach)
         upper_limits.append(added.rate + reach)
     limits = np.column_stack([np.min(lower_limits, axis=0), np.max(upper_limits, axis=0)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -83,8 +84,17 @@ def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Chosen:
+#: What other methods than the score rest on.
+_KINDS_OF_EVIDENCE: dict[type[Any], str] = {
+    Wald: "standard error",
+    LogRatio: "standard error",
+    Fieller: "standard error",
+    Widest: "standard error",
+    BcaDistribution: "bootstrap",
+}
+
+
+class Chosen(NamedTuple):
     """What one pair is inferred with: interval, tests and verdict alike; `note`: what speaks
     against it.
     """
@@ -97,11 +107,7 @@ class Chosen:
     @property
     def procedure(self) -> Procedure:
         """What kind of evidence it is."""
-        evidence_kind = "standard error"
-        if not isinstance(self.how, (Wald, LogRatio, Fieller, Widest, BcaDistribution)):
-            evidence_kind = "score"
-        if isinstance(self.how, BcaDistribution):
-            evidence_kind = "bootstrap"
+        evidence_kind = _KINDS_OF_EVIDENCE.get(type(self.how), "score")
         return Procedure(self.name, evidence_kind, df=self.degrees_of_freedom)
 
 

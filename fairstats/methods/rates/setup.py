@@ -25,7 +25,7 @@ from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.result import ANYTIME_EXACT, ANYTIME_METHODS, Inference
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class RateArguments:
     """Arguments that the public functions share, under the names that they have there.
 
