@@ -481,8 +481,9 @@ class _FamilyOptions:
                     asked.append(
                         asked_exactly(plan.exact_tests, self.contrast, self.settings, self.levels)
                     )
-            # each decision then finds its row
-            exact_rows(asked)
+            if asked:
+                # each decision then finds its row
+                exact_rows(asked)
             for plan in planned:
                 compared.append(self.decide(plan) if isinstance(plan, _Plan) else plan)
         return compared

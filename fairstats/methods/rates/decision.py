@@ -269,7 +269,8 @@ def decide_by_method(
         open_ends = (-math.inf, math.inf)
     return assemble_decision(
         evidence=z_evidence(z_low, z_high, by.degrees_of_freedom),
-        bounds=Interval(*by.how.interval(2 * level_of_bounds - 1), level_of_bounds, by.name),
+        bounds=by.how.interval(2 * level_of_bounds - 1),
+        level_of_bounds=level_of_bounds,
         ends=interval_ends,
         contrast=contrast,
         open_ends=open_ends,
@@ -369,7 +370,8 @@ def decide_exactly(
         )
     return assemble_decision(
         evidence=both_directions(exact_pvalues, range_width),
-        bounds=Interval(*exact_bounds, level_of_bounds, EXACT),
+        bounds=exact_bounds,
+        level_of_bounds=level_of_bounds,
         ends=interval_ends,
         contrast=contrast,
         open_ends=_OPEN_ENDS[contrast],
@@ -399,7 +401,8 @@ def _exact_test(
 def assemble_decision(
     *,
     evidence: Evidence,
-    bounds: Interval,
+    bounds: tuple[float, float],
+    level_of_bounds: float,
     ends: tuple[float, float],
     contrast: Contrast,
     open_ends: tuple[float, float],
@@ -417,8 +420,8 @@ def assemble_decision(
     pvalue_equality = _first_test(tests, "two-sided").pvalue
     fair_range = settings._fair_range(contrast)
     evidence = beside_equality(evidence, pvalue_equality, fair_range)
-    ends_of_bounds = reach_fair_range(
-        (bounds.low, bounds.high), evidence, fair_range, 1 - settings.confidence_level
+    bound_low, bound_high = reach_fair_range(
+        bounds, evidence, fair_range, 1 - settings.confidence_level
     )
     interval_low, interval_high = ends
     if settings.alternative == "less":
@@ -428,7 +431,7 @@ def assemble_decision(
     quoted = _first_test(tests, settings.alternative)
     return PairDecision(
         evidence=evidence,
-        bounds=Interval(*ends_of_bounds, bounds.confidence_level, bounds.method),
+        bounds=Interval(bound_low, bound_high, level_of_bounds, method),
         interval=Interval(
             low=interval_low,
             high=interval_high,

@@ -28,21 +28,21 @@ def own_intervals(estimates: RateEstimates, level: float) -> tuple[Interval, ...
     """The interval of every group's own value, two-sided at this level; NaN where it has none."""
     if estimates.smooth:
         method = DELTA
-        limits = _by_delta(estimates, level)
+        limits = _by_delta(estimates, level).tolist()
     elif estimates.parts:
         method = WILSON_MOVER
-        limits = _of_mean(estimates, level)
+        limits = _of_mean(estimates, level).tolist()
     else:
         method = WILSON
         limits = wilson_of_groups(estimates, level)
     intervals = []
-    for low, high in limits.tolist():
-        intervals.append(Interval(low=low, high=high, confidence_level=level, method=method))
+    for low, high in limits:
+        intervals.append(Interval(low, high, level, method))
     return tuple(intervals)
 
 
-def wilson_of_groups(estimates: RateEstimates, level: float) -> Floats:
-    """Wilson's limits of the rate of every group, shape (G, 2)."""
+def wilson_of_groups(estimates: RateEstimates, level: float) -> list[tuple[float, float]]:
+    """Wilson's limits of the rate of every group, NaN where it has none."""
     successes, cases = estimates.effective
     critical_values = _critical_values(estimates, level)
     limits = []
@@ -51,7 +51,7 @@ def wilson_of_groups(estimates: RateEstimates, level: float) -> Floats:
             limits.append(wilson_limits(k, n, critical, ratio=False))
         else:
             limits.append((math.nan, math.nan))
-    return np.array(limits)
+    return limits
 
 
 def _critical_values(estimates: RateEstimates, level: float) -> list[float]:
@@ -75,7 +75,7 @@ def _of_mean(estimates: RateEstimates, level: float) -> Floats:
     below = np.zeros(len(estimates.groups))
     above = np.zeros(len(estimates.groups))
     for proportion in estimates.parts:
-        low, high = wilson_of_groups(proportion, level).T
+        low, high = np.transpose(wilson_of_groups(proportion, level))
         below += (proportion.rate - low) ** 2
         above += (high - proportion.rate) ** 2
     n_parts = len(estimates.parts)

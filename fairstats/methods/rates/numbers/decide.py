@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
-from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.results import HypothesisTest
 from fairstats.ground.verdict import Procedure, bound_level, evidence_by_side
 from fairstats.methods.rates.decision import PairDecision, assemble_decision, equivalence_test
 from fairstats.methods.rates.numbers.contrasts import NumberContrast
@@ -50,9 +50,8 @@ def decide_contrast(
             at_high=(float(at_high.above), float(at_high.below)),
             width=width,
         ),
-        bounds=Interval(
-            *contrast.limits(normal_quantile(level_of_bounds)), level_of_bounds, method
-        ),
+        bounds=contrast.limits(normal_quantile(level_of_bounds)),
+        level_of_bounds=level_of_bounds,
         ends=contrast.limits(normal_quantile((1 + level_of_interval) / 2)),
         contrast=scale,
         open_ends=_OPEN_ENDS[scale],
