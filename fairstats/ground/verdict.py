@@ -152,16 +152,18 @@ def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]
     fair_low, fair_high = fair
     if fair_low < fair_high:
         # a direction without a p-value, as below a size, stays without one
-        return evidence._replace(
+        return Evidence(
             below=_at_least(evidence.below, pvalue),
             above=_at_least(evidence.above, pvalue),
+            inside=evidence.inside,
             equality=pvalue,
         )
     # also of what can lie on one side alone, and has no p-value on the other
     is_below = not evidence.above <= evidence.below
-    return evidence._replace(
+    return Evidence(
         below=pvalue if is_below else 1.0,
         above=1.0 if is_below else pvalue,
+        inside=evidence.inside,
         equality=pvalue,
         of_one_value=True,
     )

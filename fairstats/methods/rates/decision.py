@@ -259,7 +259,7 @@ def decide_by_method(
     level_of_bounds = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
     all_tests = [
         *directed_tests(by, statistic, contrast, settings),
-        *_equivalence_tests(by, statistic, contrast, settings),
+        *_equivalence_tests(by, statistic, contrast, fair_range),
     ]
     one_sided = settings.alternative != "two-sided"
     interval_ends = by.how.interval(levels[1] if one_sided else levels[0])
@@ -358,7 +358,7 @@ def decide_exactly(
         exact=True,
     )
     all_tests += directed_tests(by, statistic, contrast, settings)
-    all_tests += _equivalence_tests(by, statistic, contrast, settings)
+    all_tests += _equivalence_tests(by, statistic, contrast, fair_range)
     exact_bounds = exact_results.bounds
     if fair_low == fair_high:
         # one value is fair: outside it and different are one question, which both tails answer
@@ -494,10 +494,9 @@ def _equivalence_tests(
     chosen_method: Chosen,
     statistic: Callable[[float], float],
     contrast: Contrast,
-    settings: Inference,
+    fair_range: tuple[float, float],
 ) -> list[HypothesisTest]:
     """Two one-sided tests: that the contrast lies above the low and below the high end."""
-    fair_range = settings._fair_range(contrast)
     z_low = statistic(fair_range[0])
     z_high = statistic(fair_range[1])
     pvalues = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -94,6 +95,12 @@ _KINDS_OF_EVIDENCE: dict[type[Any], str] = {
 }
 
 
+@functools.lru_cache(maxsize=64)
+def _procedure(name: str, kind: str, degrees_of_freedom: float) -> Procedure:
+    """The one that all pairs with these values share."""
+    return Procedure(name, kind, df=degrees_of_freedom)
+
+
 class Chosen(NamedTuple):
     """What one pair is inferred with: interval, tests and verdict alike; `note`: what speaks
     against it.
@@ -108,7 +115,7 @@ class Chosen(NamedTuple):
     def procedure(self) -> Procedure:
         """What kind of evidence it is."""
         evidence_kind = _KINDS_OF_EVIDENCE.get(type(self.how), "score")
-        return Procedure(self.name, evidence_kind, df=self.degrees_of_freedom)
+        return _procedure(self.name, evidence_kind, self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)
