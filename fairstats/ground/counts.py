@@ -107,17 +107,13 @@ class CellCounts:
         InputError
             For a name that is no cell, or a cell that is named twice.
         """
-        return self._sum_of_cells(self.totals, cells)
-
-    def _total_rows(self, *cells: str) -> NDArray[Any]:
-        """Number of rows in the named cells per group, shape (G,)."""
-        return self._sum_of_cells(self.rows, cells)
-
-    def _sum_of_cells(self, table: NDArray[Any], cells: tuple[str, ...]) -> NDArray[Any]:
-        """Sum of the named columns of a table with a column per cell, shape (G,)."""
         are_names = all(isinstance(cell_name, str) for cell_name in cells)
         if not are_names or len(set(cells)) < len(cells) or not set(cells).issubset(self.cells):
             checks.check_names("cells", cells, self.cells)
+        return self._sum_of_cells(self.totals, cells)
+
+    def _sum_of_cells(self, table: NDArray[Any], cells: tuple[str, ...]) -> NDArray[Any]:
+        """Sum of the columns of known cells of a table with a column per cell, shape (G,)."""
         total = np.zeros(len(self.groups), dtype=table.dtype)
         for cell_name in cells:
             total += table[:, self.cells.index(cell_name)]

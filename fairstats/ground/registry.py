@@ -296,6 +296,7 @@ class Metric:
         return self.components or (self.name,) * max(len(self.rates), 1)
 
 
+@lru_cache(maxsize=256)
 def _rate_of_formula(formula: str) -> Rate:
     """The rate of the registry with this formula, whatever the order of its sums."""
     wanted_cells = [set(cells) for cells in shape_of(formula)[:2]]

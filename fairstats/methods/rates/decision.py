@@ -9,6 +9,7 @@ switched on (`exact_pair`) all of it is exact, with tables ordered by the score 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.rates.exact import (
+    AT_ONCE,
     ExactEvidence,
     ExactRow,
     RowAsked,
@@ -147,8 +149,7 @@ class ExactPair:
 
     def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
         """Standard errors in the fair range, by the score."""
-        low, high = (score_statistic(self.table, contrast, end, True) for end in fair)
-        return low - high
+        return _width(self.table, contrast, fair)
 
     def equality(self) -> float:
         """p-value of equal rates: tables with as large a score statistic, on either side, are as
@@ -224,6 +225,16 @@ class ExactPair:
             equal=_EQUALITY_OF_CONTRAST[contrast],
         )
         return both_directions(exact_pvalues, self.width(contrast, fair))
+
+
+@functools.lru_cache(maxsize=AT_ONCE)
+def _width(
+    table: tuple[int, int, int, int], contrast: Contrast, fair: tuple[float, float]
+) -> float:
+    """Standard errors in the fair range of a table, which is asked for again where it is judged."""
+    low, high = fair
+    statistic_at_low = score_statistic(table, contrast, low, True)
+    return statistic_at_low - score_statistic(table, contrast, high, True)
 
 
 def both_directions(shown: ExactEvidence, width: float) -> Evidence:
