@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,7 @@ class AuditColumns:
                 result[role] = column
         return result
 
-    @property
+    @cached_property
     def roles(self) -> dict[str, str]:
         """Argument of the methods → the column that was named for it."""
         roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata")

@@ -5,6 +5,7 @@ Each is an interval and the statistic that it inverts.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -435,6 +436,7 @@ class Mover(LimitsByCriticalValue):
             null_of_part = difference + side * min(distance_of_part, largest_distances[part])
             return min(abs(score_method.statistic(null_of_part)), _LARGEST_STATISTIC)
 
+        @functools.cache  # asked again for the ends of the search and for its root
         def z(x: float) -> tuple[float, float]:
             distances = (x, max(size**2 - x**2, 0.0) ** 0.5)
             return statistic_of_part(0, distances[0]), statistic_of_part(1, distances[1])
