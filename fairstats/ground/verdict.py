@@ -15,6 +15,7 @@ are one question with one p-value.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -260,6 +261,7 @@ def with_the_other_direction(pvalue: float, width: float) -> float:
     return _tail_probability(-normal_quantile(pvalue), width, math.inf)
 
 
+@functools.lru_cache(maxsize=128)
 def bound_level(
     width: float, confidence_level: float, degrees_of_freedom: float = math.inf
 ) -> float:
@@ -268,7 +270,7 @@ def bound_level(
     p < α exactly where it excludes the end.
 
     Between the confidence level (a fair range of many standard errors: `width`) and the middle
-    between it and 1.
+    between it and 1. Kept for exact tests, which ask for it before and after they are computed.
     """
     alpha = 1 - confidence_level
     if not normal_cdf(-normal_quantile(confidence_level) - width, degrees_of_freedom) > 1e-12:
