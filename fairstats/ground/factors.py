@@ -60,8 +60,8 @@ def factor_of_range(array: NDArray[Any], low: int, high: int, *, as_bool: bool =
         is_present |= np.bincount(array[block_rows].astype(np.int64) - low, minlength=n_values) > 0
     values = is_present.nonzero()[0].tolist()
     type_of_codes = code_type(len(values))
-    # a value's code is the number of those below it
-    code_of = is_present.cumsum(dtype=type_of_codes) - 1
+    code_of = np.full(n_values, MISSING, dtype=type_of_codes)
+    code_of[is_present] = np.arange(len(values))
     codes = np.empty(array.size, dtype=type_of_codes)
     for block_rows in block_slices:
         codes[block_rows] = code_of[array[block_rows].astype(np.int64) - low]

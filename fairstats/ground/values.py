@@ -374,10 +374,8 @@ def _pack_short_texts(array: Any) -> NDArray[np.int64] | None:
     letters = np.ascontiguousarray(array).view(np.uint32).reshape(-1, width)
     if int(letters.max()) >= 1 << _BITS_OF_ASCII:
         return None
-    packed = letters[:, -1].astype(np.int64)
-    for place in reversed(range(width - 1)):
-        packed <<= _BITS_OF_ASCII
-        packed |= letters[:, place]
+    place_values = 1 << _BITS_OF_ASCII * np.arange(width, dtype=np.int64)
+    packed: NDArray[np.int64] = np.einsum("ij,j->i", letters, place_values)
     return packed
 
 
