@@ -164,6 +164,7 @@ class RateComparison(results.Comparison):
         )
 
 
+#: What rows are copies of, which take a third of the time that new ones take.
 _WITHOUT_EVIDENCE = RateComparison(verdict="insufficient evidence")
 
 
