@@ -437,6 +437,7 @@ def is_ratio(metric: str) -> bool:
     return found_metric is not None and found_metric.contrast == "ratio"
 
 
+@lru_cache(maxsize=256)
 def derive_metric(stem: str, contrast: Contrast) -> Metric:
     """The comparison of a rate or of a criterion's rates, in words made from theirs."""
     if stem in CRITERIA:

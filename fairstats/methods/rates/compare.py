@@ -605,11 +605,11 @@ def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Co
     """Why counts of a pair leave a ratio open, in words; empty where they do not."""
     if contrast == "difference":
         return ""
-    rates = estimates.rate[list(pair)]
+    i, j = pair
     title = estimates.rate_of.title
-    if (estimates.successes[list(pair)] == 0).all():
+    if estimates.successes[i] == 0 and estimates.successes[j] == 0:
         return f"{title} 0 in both; 0/0 can be any ratio."
-    if contrast == "odds_ratio" and (rates == 1).all():
+    if contrast == "odds_ratio" and estimates.rate[i] == 1 and estimates.rate[j] == 1:
         return f"{title} 1 in both, without any odds against; 0/0 can be any ratio."
     return ""
 
