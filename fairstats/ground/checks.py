@@ -153,8 +153,11 @@ def check_names(
 
 def check_different(argument: str, names: Iterable[Any], where: str = "") -> None:
     """Raise where two columns bear one name; `where` begins what came."""
+    texts = list(map(str, names))
+    if len(set(texts)) == len(texts):
+        return
     repeated_names = []
-    for column_text, number in Counter(map(str, names)).items():
+    for column_text, number in Counter(texts).items():
         if column_text and number > 1:
             repeated_names.append(column_text)
     if repeated_names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -109,9 +110,14 @@ class CellCounts:
         are_names = all(isinstance(cell_name, str) for cell_name in cells)
         if not are_names or len(set(cells)) < len(cells) or not set(cells).issubset(self.cells):
             checks.check_names("cells", cells, self.cells)
-        return np.asarray(
-            self.totals[:, [self.cells.index(cell_name) for cell_name in cells]].sum(axis=1)
-        )
+        return self._sum_of_cells(self.totals, cells)
+
+    def _sum_of_cells(self, table: NDArray[Any], cells: tuple[str, ...]) -> NDArray[Any]:
+        """Sum of the columns of known cells of a table with a column per cell, shape (G,)."""
+        total = np.zeros(len(self.groups), dtype=table.dtype)
+        for cell_name in cells:
+            total += table[:, self.cells.index(cell_name)]
+        return total
 
     def covariance(self) -> NDArray[np.float64]:
         """Covariance of the cell totals, shape (G·c, G·c).
@@ -471,33 +477,31 @@ class CellCounts:
             "groups that do not read alike",
             "rename one",
         )
-        totals = np.array(
-            [
-                [
-                    _as_count(cell_value, group)
-                    for cell_value in _cells_of(table[group], group, cls.cells)
-                ]
-                for group in group_order
-            ]
-        )
-        has_fraction = totals != np.floor(totals)
-        is_refused = ~np.isfinite(totals) | (totals < 0) | (only_whole & has_fraction)
-        if is_refused.any():
-            group, cell = np.argwhere(is_refused)[0]
-            received = (
-                f"{cls.cells[cell]} = {totals[group, cell]:g} in group {group_order[group]!r}"
-            )
-            if only_whole:
-                allowed = "whole numbers ≥ 0"
-            else:
+        cells_by_group = []
+        for group in group_order:
+            cells = _cells_of(table[group], group, cls.cells)
+            cells_by_group.append([_as_count(cell_value, group) for cell_value in cells])
+        all_whole = True
+        for group, counts_of_group in zip(group_order, cells_by_group, strict=True):
+            for cell, count in zip(cls.cells, counts_of_group, strict=True):
+                is_whole = count.is_integer()
+                all_whole = all_whole and is_whole
+                if math.isfinite(count) and count >= 0 and (is_whole or not only_whole):
+                    continue
                 allowed = "finite numbers ≥ 0, whole or effective"
-            advice = "pass row counts; weighted data go in row by row with sample_weight="
-            raise InputError("counts", got=received, allowed=allowed, cure=advice)
-        if has_fraction.any():
-            row_counts = totals
-        else:
+                if only_whole:
+                    allowed = "whole numbers ≥ 0"
+                raise InputError(
+                    "counts",
+                    got=f"{cell} = {count:g} in group {group!r}",
+                    allowed=allowed,
+                    cure="pass row counts; weighted data go in row by row with sample_weight=",
+                )
+        totals = np.array(cells_by_group)
+        row_counts: NDArray[Any] = totals
+        if all_whole:
             row_counts = totals.astype(np.int64)
-        n_rows = int(np.rint(totals.sum()))
+        n_rows = round(float(totals.sum()))
         units_per_group = np.rint(totals.sum(axis=1)).astype(np.int64)
         return cls(
             labels,

@@ -58,16 +58,16 @@ def factor_of_range(array: NDArray[Any], low: int, high: int, *, as_bool: bool =
         block_slices.append(slice(block_start, block_start + _BLOCK_ROWS))
     for block_rows in block_slices:
         is_present |= np.bincount(array[block_rows].astype(np.int64) - low, minlength=n_values) > 0
-    values = np.flatnonzero(is_present)
-    code_of = np.full(n_values, MISSING, dtype=code_type(values.size))
-    code_of[values] = np.arange(values.size)
-    codes = np.empty(array.size, dtype=code_type(values.size))
+    values = is_present.nonzero()[0].tolist()
+    type_of_codes = code_type(len(values))
+    code_of = np.full(n_values, MISSING, dtype=type_of_codes)
+    code_of[is_present] = np.arange(len(values))
+    codes = np.empty(array.size, dtype=type_of_codes)
     for block_rows in block_slices:
         codes[block_rows] = code_of[array[block_rows].astype(np.int64) - low]
-    return Factor(
-        codes,
-        tuple(bool(level_value) if as_bool else int(level_value) + low for level_value in values),
-    )
+    if as_bool:
+        return Factor(codes, tuple(map(bool, values)))
+    return Factor(codes, tuple([value + low for value in values]))
 
 
 def factor_of_few(array: NDArray[Any]) -> Factor | None:

@@ -268,13 +268,12 @@ def _order_levels(
         range(len(labels)),
         key=lambda group_position: (-int(sizes[group_position]), labels[group_position]),
     )
-    position = np.empty(
-        len(group_order) + 1, dtype=factor.codes.dtype if len(group_order) < 127 else np.int64
-    )
-    position[list(group_order)] = np.arange(len(group_order))
-    position[-1] = MISSING
+    new_position = [MISSING] * (len(group_order) + 1)  # the last: of a missing value
+    for place, group_position in enumerate(group_order):
+        new_position[group_position] = place
+    type_of_codes = factor.codes.dtype if len(group_order) < 127 else np.int64
     return Factor(
-        position[factor.codes],
+        np.array(new_position, dtype=type_of_codes)[factor.codes],
         tuple(factor.levels[group_position] for group_position in group_order),
         True,
     )
@@ -420,7 +419,7 @@ def find_reference(
         else:
             rates = np.where(has_name, rates, np.nan)
     if reference is None or rule_name == "largest":
-        return int(np.argmax(sizes)), "largest"
+        return int(sizes.argmax()), "largest"
     if rule_name == "highest" and rates is not None:
         has_rates = not np.isnan(rates).all()
         if has_rates:

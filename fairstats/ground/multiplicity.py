@@ -27,6 +27,8 @@ _FIXED_SEED = 20180721
 _N_DRAWS = 1 << 16
 _FEWEST_DRAWS = 1 << 13
 _MOST_VALUES = 1 << 28
+#: Draws of so few estimates are kept: 4 MB at most.
+_FEW_ESTIMATES = 8
 #: Beyond this number of statistics there is Bonferroni alone. Numbers that are drawn at once.
 _MOST_STATISTICS = 1 << 20
 _BLOCK_SIZE = 1 << 16
@@ -191,6 +193,12 @@ def _covariance_root(
     return has_variance, root * standard_errors[:, None]
 
 
+@functools.lru_cache(maxsize=2)
+def _kept_draws(n_draws: int, n_estimates: int) -> NDArray[np.float64]:
+    """The draws of a fixed seed, which every metric of an audit needs, (draws, n)."""
+    return np.random.default_rng(_FIXED_SEED).standard_normal((n_draws, n_estimates))
+
+
 def _draw_maxima(
     covariance_root: NDArray[np.float64],
     first: NDArray[np.intp],
@@ -219,9 +227,13 @@ def _draw_maxima(
         members.append((shared_end, np.flatnonzero(pair_ends == shared_end)))
     maxima = np.zeros(n_draws, dtype=np.float32)
     block_size = max(64, _BLOCK_SIZE // covariance_root.shape[0])
+    n_normal = covariance_root.shape[-1]
     for block_start in range(0, n_draws, block_size):
         size = min(block_size, n_draws - block_start)
-        normal_draws = generator.standard_normal((size, covariance_root.shape[-1]))
+        if n_normal <= _FEW_ESTIMATES:
+            normal_draws = _kept_draws(n_draws, n_normal)[block_start : block_start + size]
+        else:
+            normal_draws = generator.standard_normal((size, n_normal))
         drawn = (
             normal_draws * covariance_root
             if covariance_root.ndim == 1

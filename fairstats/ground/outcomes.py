@@ -37,6 +37,7 @@ from fairstats.ground.progress import under_way
 from fairstats.ground.reading.record import TOKENS
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.values import factorize, missing_rows
+from fairstats.ground.verdict import with_fields
 
 MissingPolicy = Literal["raise", "drop", "group"]
 
@@ -258,7 +259,8 @@ class Outcomes:
             strata=strata,
             y_pred_b=extra,
         )
-        check_row_labels(sensitive_features=sensitive_features, **numbers)
+        if numbers:
+            check_row_labels(sensitive_features=sensitive_features, **numbers)
         grouping = encode_groups(sensitive_features, missing=missing, groups=groups, number=number)
         if classes is None:
             classes = are_classes(pos_label, label_values, y_true=y_true, y_pred=y_pred)
@@ -272,7 +274,9 @@ class Outcomes:
         else:
             coded = binary_columns(pos_label, label_values, y_true=y_true, y_pred=y_pred)
         true_labels, predicted_labels = coded.values()
-        second_labels = binary_columns(None, y_pred_b=extra)["y_pred_b"]
+        second_labels = None
+        if extra is not None:
+            second_labels = binary_columns(None, y_pred_b=extra)["y_pred_b"]
         codes = []
         for factor in (true_labels, predicted_labels, second_labels):
             codes.append(None if factor is None else factor.codes)
@@ -356,23 +360,21 @@ class Outcomes:
         return rows_of_labels(used_labels, codes[kept_rows] == 0, self.number)
 
     def _number_of(self, mask: NDArray[np.bool_]) -> int:
-        """Rows where the mask is true; an empty mask has none."""
-        return int((mask if self.number is None or not mask.size else self.number[mask]).sum())
+        """Rows where the mask is true."""
+        return int((mask if self.number is None else self.number[mask]).sum())
 
     def _settle_missing(self, policy: MissingPolicy) -> Outcomes:
         """Refuse or leave out the rows with a missing value, and count them."""
-        missing_masks = {}
-        for column_role, column in self._columns().items():
-            missing_masks[column_role] = _missing_mask(column)
         by_column = {}
-        for column_role, missing_mask in missing_masks.items():
-            by_column[column_role] = self._number_of(missing_mask)
+        lacking = {}
+        for column_role, column in self._columns().items():
+            by_column[column_role] = 0
+            missing_mask = _missing_mask(column)
+            if missing_mask is not None:
+                by_column[column_role] = self._number_of(missing_mask)
+                lacking[column_role] = missing_mask
         if policy == "group":
             by_column["sensitive_features"] = self.groups.n_missing
-        lacking = {}
-        for column_role, missing_mask in missing_masks.items():
-            if missing_mask.any():
-                lacking[column_role] = missing_mask
         if lacking and policy != "drop":
             names = ", ".join(
                 f"{column_role} ({by_column[column_role]:,})" for column_role in lacking
@@ -384,9 +386,9 @@ class Outcomes:
             advice = 'pass missing="drop" to leave those rows out and count them'
             advice += ', or missing="group"' if set(lacking) == {"sensitive_features"} else ""
             raise InputError(next(iter(lacking)), got=received, allowed=allowed, cure=advice)
-        report = replace(self.missing, n_rows=self.n_rows, by_column=by_column)
+        report = with_fields(self.missing, n_rows=self.n_rows, by_column=by_column)
         if not lacking:
-            return replace(self, missing=report)
+            return with_fields(self, missing=report)
         is_dropped = np.logical_or.reduce(list(lacking.values()))
         if self.weight is None and self.cluster is None and self.classes is None:
             patterns = _dropped_patterns(self, is_dropped)
@@ -427,12 +429,14 @@ class Outcomes:
         return replace(self, missing=missing or self.missing, kept=kept_rows, **cut_columns)
 
 
-def _missing_mask(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _missing_mask(column: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Where a column lacks its value; None where it has all."""
     if column.dtype.kind == "f":
-        return np.asarray(np.isnan(column))
+        is_missing = np.isnan(column)
+        return is_missing if is_missing.any() else None
     if column.dtype.kind == "i" and column.size and int(column.min()) == MISSING:
         return np.asarray(column == MISSING)
-    return np.zeros(0, dtype=bool)
+    return None
 
 
 def _dropped_patterns(
@@ -526,15 +530,16 @@ def check_row_labels(**columns: Any) -> None:
     labels differ.
     """
     first_labelled: tuple[str, pd.Index] | None = None
-    mapped_columns = (
-        (f"{argument_name}[{mapping_key!r}]", mapped_column)
-        for argument_name, argument_value in columns.items()
-        if isinstance(argument_value, Mapping)
-        for mapping_key, mapped_column in argument_value.items()
-    )
-    for column_label, column in (*columns.items(), *mapped_columns):
-        if column is None or isinstance(column, np.ndarray):  # what most columns are
+    single_columns = []
+    mapped_columns = []
+    for argument, value in columns.items():
+        if value is None or isinstance(value, np.ndarray):  # what most columns are
             continue
+        single_columns.append((argument, value))
+        if isinstance(value, Mapping):
+            for key, mapped_column in value.items():
+                mapped_columns.append((f"{argument}[{key!r}]", mapped_column))
+    for column_label, column in (*single_columns, *mapped_columns):
         if not isinstance(column, (pd.Series, pd.DataFrame)):
             continue
         own_index = column.index

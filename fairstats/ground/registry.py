@@ -296,6 +296,7 @@ class Metric:
         return self.components or (self.name,) * max(len(self.rates), 1)
 
 
+@lru_cache(maxsize=256)
 def _rate_of_formula(formula: str) -> Rate:
     """The rate of the registry with this formula, whatever the order of its sums."""
     wanted_cells = [set(cells) for cells in shape_of(formula)[:2]]
@@ -436,6 +437,7 @@ def is_ratio(metric: str) -> bool:
     return found_metric is not None and found_metric.contrast == "ratio"
 
 
+@lru_cache(maxsize=256)
 def derive_metric(stem: str, contrast: Contrast) -> Metric:
     """The comparison of a rate or of a criterion's rates, in words made from theirs."""
     if stem in CRITERIA:

@@ -5,6 +5,7 @@ A frozen dataclass, whose one table is `to_frame()`.
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import re
@@ -184,8 +185,20 @@ class HypothesisTest:
 
 def columns_of(thing: Any, *columns: str) -> dict[str, Any]:
     """Column → value: each an attribute of a thing, or "column=attribute.below"."""
-    name_and_path = (column.partition("=") for column in columns)
-    return {name: attrgetter(path or name)(thing) for name, _, path in name_and_path}
+    values = {}
+    for name, getter in _getters_of(columns):
+        values[name] = getter(thing)
+    return values
+
+
+@functools.lru_cache(maxsize=256)
+def _getters_of(columns: tuple[str, ...]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Column, and what gives its value, of columns as `columns_of` takes them."""
+    getters: list[tuple[str, Callable[[Any], Any]]] = []
+    for column in columns:
+        name, _, path = column.partition("=")
+        getters.append((name, attrgetter(path or name)))
+    return tuple(getters)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -374,9 +374,8 @@ def _pack_short_texts(array: Any) -> NDArray[np.int64] | None:
     letters = np.ascontiguousarray(array).view(np.uint32).reshape(-1, width)
     if int(letters.max()) >= 1 << _BITS_OF_ASCII:
         return None
-    packed = letters[:, 0].astype(np.int64)
-    for place in range(1, width):
-        packed |= letters[:, place].astype(np.int64) << (_BITS_OF_ASCII * place)
+    place_values = 1 << _BITS_OF_ASCII * np.arange(width, dtype=np.int64)
+    packed: NDArray[np.int64] = np.einsum("ij,j->i", letters, place_values)
     return packed
 
 

@@ -18,8 +18,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import scipy
 
@@ -81,8 +80,8 @@ def with_fields(instance: _Frozen, **fields: Any) -> _Frozen:
 
     Examples
     --------
-    >>> with_fields(Evidence(below=0.1), above=0.8)
-    Evidence(below=0.1, above=0.8, inside=nan, equality=nan, of_one_value=False)
+    >>> with_fields(Procedure("score", "score"), exact=True)
+    Procedure(name='score', kind='score', exact=True, df=inf)
     """
     copied = object.__new__(type(instance))
     copied.__dict__.update(instance.__dict__)
@@ -90,8 +89,7 @@ def with_fields(instance: _Frozen, **fields: Any) -> _Frozen:
     return copied
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """p-values of one quantity, small where it lies below, above or inside its fair range.
 
     NaN where there is none. `equality`: the two-sided p-value of no difference; `of_one_value`:
@@ -155,18 +153,18 @@ def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]
     fair_low, fair_high = fair
     if fair_low < fair_high:
         # a direction without a p-value, as below a size, stays without one
-        return with_fields(
-            evidence,
+        return Evidence(
             below=_at_least(evidence.below, pvalue),
             above=_at_least(evidence.above, pvalue),
+            inside=evidence.inside,
             equality=pvalue,
         )
     # also of what can lie on one side alone, and has no p-value on the other
     is_below = not evidence.above <= evidence.below
-    return with_fields(
-        evidence,
+    return Evidence(
         below=pvalue if is_below else 1.0,
         above=1.0 if is_below else pvalue,
+        inside=evidence.inside,
         equality=pvalue,
         of_one_value=True,
     )
@@ -231,21 +229,22 @@ def evidence_by_side(
     degrees_of_freedom : float
         Of Student's t.
     """
-    if any(math.isnan(statistic) for statistic in (*at_low, *at_high)):
-        return Evidence()
-    tail_probability = functools.partial(
-        _tail_probability, width=width, degrees_of_freedom=degrees_of_freedom
-    )
     low_above, low_below = at_low
     high_above, high_below = at_high
+    low_is_unknown = math.isnan(low_above) or math.isnan(low_below)
+    if low_is_unknown or math.isnan(high_above) or math.isnan(high_below):
+        return Evidence()
     return Evidence(
-        below=tail_probability(-low_below),
-        above=tail_probability(high_above),
-        inside=max(tail_probability(low_above), tail_probability(-high_below)),
+        below=_tail_probability(-low_below, width, degrees_of_freedom),
+        above=_tail_probability(high_above, width, degrees_of_freedom),
+        inside=max(
+            _tail_probability(low_above, width, degrees_of_freedom),
+            _tail_probability(-high_below, width, degrees_of_freedom),
+        ),
     )
 
 
-def _tail_probability(z: float, *, width: float, degrees_of_freedom: float) -> float:
+def _tail_probability(z: float, width: float, degrees_of_freedom: float) -> float:
     """Φ(−z) + Φ(−z − width), at most 1."""
     if math.isfinite(width):
         probability_beyond = normal_cdf(-z - width, degrees_of_freedom)
@@ -259,9 +258,10 @@ def with_the_other_direction(pvalue: float, width: float) -> float:
 
     `width`: standard errors in the fair range.
     """
-    return _tail_probability(-normal_quantile(pvalue), width=width, degrees_of_freedom=math.inf)
+    return _tail_probability(-normal_quantile(pvalue), width, math.inf)
 
 
+@functools.lru_cache(maxsize=128)
 def bound_level(
     width: float, confidence_level: float, degrees_of_freedom: float = math.inf
 ) -> float:
@@ -270,7 +270,7 @@ def bound_level(
     p < α exactly where it excludes the end.
 
     Between the confidence level (a fair range of many standard errors: `width`) and the middle
-    between it and 1.
+    between it and 1. Kept for exact tests, which ask for it before and after they are computed.
     """
     alpha = 1 - confidence_level
     if not normal_cdf(-normal_quantile(confidence_level) - width, degrees_of_freedom) > 1e-12:
@@ -279,10 +279,7 @@ def bound_level(
         )
 
     def excess(z: float) -> float:
-        return (
-            _tail_probability(z, width=max(width, 0.0), degrees_of_freedom=degrees_of_freedom)
-            - alpha
-        )
+        return _tail_probability(z, max(width, 0.0), degrees_of_freedom) - alpha
 
     if degrees_of_freedom == math.inf:
         return 1 - normal_cdf(-_normal_root(width, alpha))
@@ -301,7 +298,7 @@ def _normal_root(width: float, alpha: float) -> float:
     width = max(width, 0.0)
     z = normal_quantile(1 - alpha)
     for _ in range(_MOST_STEPS):
-        excess = _tail_probability(z, width=width, degrees_of_freedom=math.inf) - alpha
+        excess = _tail_probability(z, width, math.inf) - alpha
         density = math.exp(-z * z / 2) + math.exp(-((z + width) ** 2) / 2)
         step = excess * math.sqrt(2 * math.pi) / density
         z += step
@@ -310,8 +307,7 @@ def _normal_root(width: float, alpha: float) -> float:
     return z
 
 
-@dataclass(frozen=True)
-class Ruling:
+class Ruling(NamedTuple):
     """What the evidence on one comparison allows, within its family.
 
     `direction`: "below", "above" or "inside", what the smallest p-value (`pvalue`) speaks for.

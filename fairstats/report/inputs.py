@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ class AuditColumns:
         said = (self.y_pred, self.score, self.predicted)
         return any(column is not None for column in said)
 
-    @property
+    @cached_property
     def roles(self) -> dict[str, str]:
         """Argument of the methods → the column that was named for it."""
         roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata")

@@ -113,7 +113,7 @@ def wilson_of_groups(table: CellCounts, rate: str, level: float) -> tuple[Floats
 def wilson_of_rate(table: CellCounts, rate: Rate, level: float) -> tuple[Floats, Floats, Floats]:
     """As `wilson_of_groups`, of any rate that is successes among cases in this table."""
     estimates = estimate_rate(table, rate)
-    low, high = own_values.wilson_of_groups(estimates, level).T
+    low, high = np.transpose(own_values.wilson_of_groups(estimates, level))
     return np.asarray(estimates.rate, dtype=np.float64), low, high
 
 

@@ -421,10 +421,56 @@ def exact_metric_of_rows() -> Ask:
     return ask
 
 
-def counts_of(method: str) -> Callable[[], Ask]:
-    """One metric of two groups that are counted already."""
-    counts = {"a": (20, 30), "b": (31, 19)}
-    return lambda: lambda: fs.demographic_parity_difference(counts=counts, method=method)
+#: Two groups that are counted already: selected and not, and by labels, too.
+SELECTIONS = {"a": (20, 30), "b": (31, 19)}
+CONFUSIONS = {"a": (20, 5, 10, 15), "b": (31, 4, 9, 6)}
+
+
+def counts_of(function: Callable[..., Any], counts: Any, method: str) -> Callable[[], Ask]:
+    """One metric of counts."""
+    return lambda: lambda: function(counts=counts, method=method)
+
+
+def parity_of_columns(container: Callable[[Any], Any]) -> Callable[[], Ask]:
+    """The difference of 100 rows in columns of some container, groups as texts."""
+
+    def make() -> Ask:
+        rows = make_rows(2, 100)
+        group = container(np.array(["black", "white"])[rows["group"]])
+        chosen = container(rows["chosen"])
+        return lambda: fs.demographic_parity_difference(
+            y_pred=chosen, sensitive_features=group, method="mee"
+        )
+
+    return make
+
+
+#: Public calls of two groups of 100 rows: of the rows of `make_rows`.
+SMALL: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "`disparate_impact`": lambda rows: fs.disparate_impact(
+        rows["chosen"], sensitive_features=rows["group"]
+    ),
+    "`group_metric` of true positive rates": lambda rows: fs.group_metric(
+        rows["label"], rows["chosen"], metric="tpr", sensitive_features=rows["group"]
+    ),
+    "`means`": lambda rows: fs.means(rows["score"], sensitive_features=rows["group"]),
+    "`scores`": lambda rows: fs.scores(
+        rows["label"], rows["score"], sensitive_features=rows["group"]
+    ),
+    "`calibration`": lambda rows: fs.calibration(
+        rows["label"], rows["score"], sensitive_features=rows["group"]
+    ),
+}
+
+
+def small_of(call: str) -> Callable[[], Ask]:
+    """One of the calls above."""
+
+    def make() -> Ask:
+        rows = make_rows(2, 100)
+        return lambda: SMALL[call](rows)
+
+    return make
 
 
 def interval_and_test_of_one() -> Ask:
@@ -600,17 +646,40 @@ def cases_by_rows() -> list[Case]:
 def cases_by_calls() -> list[Case]:
     """Small calls, of which there are many."""
     sizes = {"axis": "calls", "groups": 2, "rows": 100, "repetitions": 9}
+    # of nine calls of a third of a millisecond a busy machine slows each
+    quick = {**sizes, "repetitions": 99}
     metrics = parity_of(2, 100, method="mee")
     cases = [
-        Case("`demographic_parity_difference`, no exact test", make=metrics, **sizes),
-        Case("`demographic_parity_difference`", make=parity_of(2, 100), **sizes),
+        Case("`demographic_parity_difference`, no exact test", make=metrics, **quick),
+        Case("`demographic_parity_difference`", make=parity_of(2, 100), **quick),
         Case(
             "the same of counts, no exact test",
-            make=counts_of("mee"),
+            make=counts_of(fs.demographic_parity_difference, SELECTIONS, "mee"),
             peer="statsmodels, interval and test",
             make_peer=interval_and_test_of_one,
-            **sizes,
+            **quick,
         ),
+        Case(
+            "`disparate_impact` of counts, no exact test",
+            make=counts_of(fs.disparate_impact, SELECTIONS, "koopman"),
+            **quick,
+        ),
+        Case(
+            "`equal_opportunity_difference` of counts, no exact test",
+            make=counts_of(fs.equal_opportunity_difference, CONFUSIONS, "mee"),
+            **quick,
+        ),
+        Case(
+            "`demographic_parity_difference` of NumPy texts, no exact test",
+            make=parity_of_columns(np.asarray),
+            **quick,
+        ),
+        Case(
+            "`demographic_parity_difference` of pandas columns, no exact test",
+            make=parity_of_columns(pd.Series),
+            **quick,
+        ),
+        *[Case(call, make=small_of(call), **quick) for call in SMALL],
         Case("`abroca`", make=scores_of(fs.abroca, 2, 100), **sizes),
         Case("`madd`", make=scores_of(fs.madd, 2, 100), **sizes),
         Case("`hfm`, 999 permutations", make=hfm_of(100, 999), **sizes),

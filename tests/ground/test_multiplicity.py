@@ -17,6 +17,7 @@ from scipy.stats import multivariate_normal, multivariate_t, norm, studentized_r
 from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
+from fairstats.ground import multiplicity
 from fairstats.ground.multiplicity import (
     ADJUSTMENTS,
     MaxZ,
@@ -196,6 +197,18 @@ def test_never_beyond_bonferroni_not_even_in_the_far_tail() -> None:
 
 def test_the_same_numbers_every_time() -> None:
     assert MaxZ(many_to_one(4)).quantile(0.95) == MaxZ(many_to_one(4)).quantile(0.95)
+
+
+def test_kept_draws_are_those_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws of few estimates, which are kept, are what the generator gives block by block."""
+    covariance = many_to_one(4)
+    kept = MaxZ(covariance)
+    monkeypatch.setattr(multiplicity, "_FEW_ESTIMATES", 0)
+    drawn_anew = MaxZ(covariance)
+    for level in (0.5, 0.9, 0.999):
+        assert kept.quantile(level) == drawn_anew.quantile(level)
+    for statistic in (0.5, 2.0, 3.0):
+        assert kept.pvalue(statistic) == drawn_anew.pvalue(statistic)
 
 
 def test_estimates_without_a_variance_are_left_out() -> None:

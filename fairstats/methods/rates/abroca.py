@@ -31,6 +31,7 @@ from fairstats.methods.rates.result import (
     Inference,
     RateComparison,
     as_family,
+    before_evidence,
     warned,
 )
 from fairstats.methods.rates.roc import RocCurve, area_between
@@ -424,9 +425,8 @@ def _compare_pair(
     scores = shared.scores
     settings = shared.settings
     level = shared.single_level
-    empty_comparison = RateComparison._before_evidence(
-        "abroca", settings, pair, scores.groups, shared.group_aucs, scores.sizes, (0.0, 1.0)
-    )
+    without_groups = before_evidence("abroca", settings, (0.0, 1.0))
+    empty_comparison = without_groups._of_pair(pair, scores.groups, shared.group_aucs, scores.sizes)
     group_names = [scores.groups[group_number] for group_number in pair]
     label_rows = np.stack([scores.counts[group_number].sum(axis=1) for group_number in pair])
     of_pair = []

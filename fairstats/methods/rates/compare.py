@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -64,6 +64,7 @@ from fairstats.methods.rates.result import (
     RateComparison,
     RatioResult,
     as_family,
+    before_evidence,
     warned,
 )
 from fairstats.methods.rates.setup import (
@@ -258,8 +259,9 @@ def compare_estimates(
     """
     check_watchable(metric, table, settings, reference, whole_clusters=whole_clusters)
     contrast = contrast_of_metric(metric)
+    sizes = table.group_sizes
     reference_index, rule_of_reference = find_reference(
-        table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate
+        table.groups, reference, sizes=sizes, rates=estimates[0].rate
     )
     chosen_by_data = "highest" in (rule_of_reference, settings.reference_rule)
     smooth = any(rate_estimates.smooth for rate_estimates in estimates)
@@ -303,18 +305,10 @@ def compare_estimates(
         len(pairs_possible) * len(estimates) / max(len(metric.rates), 1),
         chosen_by_data=chosen_by_data,
     )
-    sizes = table.group_sizes
     if settings.comparisons == "rest":
         # below the groups stand all rows but theirs, which are the same rows once more
         sizes = sizes[: len(sizes) // 2]
-    family_options = _FamilyOptions(
-        contrast=contrast,
-        settings=settings,
-        levels=levels,
-        error=sharpest_error,
-        rng=generator,
-        n_rows=float(sizes.sum()),
-    )
+    n_rows = float(sizes.sum())
     named_estimates = zip(metric.row_names, estimates, strict=True)
     compared = []
     for place, (row_name, rate_estimates) in enumerate(named_estimates):
@@ -326,8 +320,15 @@ def compare_estimates(
         # an interval for one look has no place beside those for all of them
         if settings.method not in ANYTIME_METHODS:
             group_limits = own_intervals(rate_estimates, single_level)
-        options_of_rate = with_fields(
-            family_options, known_limits=known_limits, own_intervals=group_limits
+        options_of_rate = _FamilyOptions(
+            contrast=contrast,
+            settings=settings,
+            levels=levels,
+            error=sharpest_error,
+            rng=generator,
+            n_rows=n_rows,
+            known_limits=known_limits,
+            own_intervals=group_limits,
         )
         compared += options_of_rate.compare_pairs(rate_estimates, pairs_shown, row_name, of_all)
     n_sides = 2 if settings.alternative == "two-sided" else 1
@@ -423,8 +424,7 @@ def pvalue_of_all(pvalue: float, n_sides: int, n_comparisons: int, joint_law: Ma
     return max(of_law, pvalue)
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """A pair that is to be compared by a method.
 
     `comparison`: what does not depend on it; `bounded`: whether a difference lies within ±1.
@@ -454,8 +454,8 @@ class _FamilyOptions:
     error: float
     rng: np.random.Generator | None
     n_rows: float
-    known_limits: Mapping[tuple[int, int], KnownLimits] = field(default_factory=dict)
-    own_intervals: tuple[Interval, ...] = ()
+    known_limits: Mapping[tuple[int, int], KnownLimits]
+    own_intervals: tuple[Interval, ...]
 
     def compare_pairs(
         self,
@@ -469,19 +469,21 @@ class _FamilyOptions:
         With `everybody` the second of each pair is all others, and the first is compared with all.
         Exact tests of many pairs are computed together.
         """
+        without_groups = before_evidence(metric, self.settings)
         compared: list[tuple[RateComparison, Evidence]] = []
         for start in each_of(range(0, len(pairs), AT_ONCE), "comparisons"):
             planned = []
             for pair in pairs[start : start + AT_ONCE]:
-                planned.append(self.plan(estimates, pair, metric, everybody))
+                planned.append(self.plan(estimates, pair, without_groups, everybody))
             asked = []
             for plan in planned:
                 if isinstance(plan, _Plan) and plan.exact_tests is not None:
                     asked.append(
                         asked_exactly(plan.exact_tests, self.contrast, self.settings, self.levels)
                     )
-            # each decision then finds its row
-            exact_rows(asked)
+            if asked:
+                # each decision then finds its row
+                exact_rows(asked)
             for plan in planned:
                 compared.append(self.decide(plan) if isinstance(plan, _Plan) else plan)
         return compared
@@ -490,22 +492,19 @@ class _FamilyOptions:
         self,
         estimates: RateEstimates,
         pair: tuple[int, int],
-        metric: str,
+        without_groups: RateComparison,
         everybody: Everybody | EverybodyByDelta | None = None,
     ) -> _Plan | tuple[RateComparison, Evidence]:
-        """How one pair will be compared, or what is said of it without a comparison."""
+        """How one pair will be compared, or what is said of it without a comparison.
+
+        `without_groups`: what the comparisons of all pairs have in common.
+        """
         i, j = pair
         contrast = self.contrast
         settings = self.settings
         estimates = estimates.for_pair(i, j)
-        empty_comparison = RateComparison._before_evidence(
-            metric,
-            settings,
-            pair,
-            estimates.groups,
-            estimates.rate,
-            estimates.rows,
-            own_intervals=self.own_intervals,
+        empty_comparison = without_groups._of_pair(
+            pair, estimates.groups, estimates.rate, estimates.rows, self.own_intervals
         )
         beside_everybody = empty_comparison
         if everybody is not None:
@@ -606,11 +605,11 @@ def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Co
     """Why counts of a pair leave a ratio open, in words; empty where they do not."""
     if contrast == "difference":
         return ""
-    rates = estimates.rate[list(pair)]
+    i, j = pair
     title = estimates.rate_of.title
-    if (estimates.successes[list(pair)] == 0).all():
+    if estimates.successes[i] == 0 and estimates.successes[j] == 0:
         return f"{title} 0 in both; 0/0 can be any ratio."
-    if contrast == "odds_ratio" and (rates == 1).all():
+    if contrast == "odds_ratio" and estimates.rate[i] == 1 and estimates.rate[j] == 1:
         return f"{title} 1 in both, without any odds against; 0/0 can be any ratio."
     return ""
 
@@ -635,8 +634,9 @@ def _with_decision(
 def without_cases(estimates: RateEstimates, pair: tuple[int, int]) -> str:
     """Which group of a pair has no cases of the rate, in words; empty where both have."""
     lacking = []
+    cases = estimates.cases
     for group_index in pair:
-        if not estimates.cases[group_index] > 0:
+        if not cases[group_index] > 0:
             lacking.append(group_index)
     if not lacking:
         return ""

@@ -9,9 +9,11 @@ switched on (`exact_pair`) all of it is exact, with tables ordered by the score 
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
 from fairstats.ground.registry import Metric, rates_of_largest_family
@@ -30,6 +32,7 @@ from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.rates.exact import (
+    AT_ONCE,
     ExactEvidence,
     ExactRow,
     RowAsked,
@@ -57,8 +60,7 @@ _EQUALITY_OF_CONTRAST: dict[Contrast, float] = {
 }
 
 
-@dataclass(frozen=True)
-class PairDecision:
+class PairDecision(NamedTuple):
     """Everything that a row says of one pair.
 
     `bounds`: the one-sided limits that belong to `evidence`; `interval`: two-sided, or with one
@@ -147,8 +149,7 @@ class ExactPair:
 
     def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
         """Standard errors in the fair range, by the score."""
-        low, high = (score_statistic(self.table, contrast, end, True) for end in fair)
-        return low - high
+        return _width(self.table, contrast, fair)
 
     def equality(self) -> float:
         """p-value of equal rates: tables with as large a score statistic, on either side, are as
@@ -226,6 +227,16 @@ class ExactPair:
         return both_directions(exact_pvalues, self.width(contrast, fair))
 
 
+@functools.lru_cache(maxsize=AT_ONCE)
+def _width(
+    table: tuple[int, int, int, int], contrast: Contrast, fair: tuple[float, float]
+) -> float:
+    """Standard errors in the fair range of a table, which is asked for again where it is judged."""
+    low, high = fair
+    statistic_at_low = score_statistic(table, contrast, low, True)
+    return statistic_at_low - score_statistic(table, contrast, high, True)
+
+
 def both_directions(shown: ExactEvidence, width: float) -> Evidence:
     """Evidence from p-values of single directions, `width` standard errors in the fair range.
 
@@ -254,11 +265,12 @@ def decide_by_method(
     """
     fair_range = settings._fair_range(contrast)
     statistic = _remembered(by.how.statistic)
-    z_low, z_high = (statistic(range_end) for range_end in fair_range)
+    z_low = statistic(fair_range[0])
+    z_high = statistic(fair_range[1])
     level_of_bounds = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
     all_tests = [
         *directed_tests(by, statistic, contrast, settings),
-        *_equivalence_tests(by, statistic, contrast, settings),
+        *_equivalence_tests(by, statistic, contrast, fair_range),
     ]
     one_sided = settings.alternative != "two-sided"
     interval_ends = by.how.interval(levels[1] if one_sided else levels[0])
@@ -268,7 +280,8 @@ def decide_by_method(
         open_ends = (-math.inf, math.inf)
     return assemble_decision(
         evidence=z_evidence(z_low, z_high, by.degrees_of_freedom),
-        bounds=Interval(*by.how.interval(2 * level_of_bounds - 1), level_of_bounds, by.name),
+        bounds=by.how.interval(2 * level_of_bounds - 1),
+        level_of_bounds=level_of_bounds,
         ends=interval_ends,
         contrast=contrast,
         open_ends=open_ends,
@@ -356,7 +369,7 @@ def decide_exactly(
         exact=True,
     )
     all_tests += directed_tests(by, statistic, contrast, settings)
-    all_tests += _equivalence_tests(by, statistic, contrast, settings)
+    all_tests += _equivalence_tests(by, statistic, contrast, fair_range)
     exact_bounds = exact_results.bounds
     if fair_low == fair_high:
         # one value is fair: outside it and different are one question, which both tails answer
@@ -368,7 +381,8 @@ def decide_exactly(
         )
     return assemble_decision(
         evidence=both_directions(exact_pvalues, range_width),
-        bounds=Interval(*exact_bounds, level_of_bounds, EXACT),
+        bounds=exact_bounds,
+        level_of_bounds=level_of_bounds,
         ends=interval_ends,
         contrast=contrast,
         open_ends=_OPEN_ENDS[contrast],
@@ -398,7 +412,8 @@ def _exact_test(
 def assemble_decision(
     *,
     evidence: Evidence,
-    bounds: Interval,
+    bounds: tuple[float, float],
+    level_of_bounds: float,
     ends: tuple[float, float],
     contrast: Contrast,
     open_ends: tuple[float, float],
@@ -413,25 +428,21 @@ def assemble_decision(
     the row's. Evidence and one-sided limits say no more than
     the first test of equality allows.
     """
-    pvalue_equality = next(test.pvalue for test in tests if test.alternative == "two-sided")
+    pvalue_equality = _first_test(tests, "two-sided").pvalue
     fair_range = settings._fair_range(contrast)
     evidence = beside_equality(evidence, pvalue_equality, fair_range)
-    ends_of_bounds = reach_fair_range(
-        (bounds.low, bounds.high), evidence, fair_range, 1 - settings.confidence_level
+    bound_low, bound_high = reach_fair_range(
+        bounds, evidence, fair_range, 1 - settings.confidence_level
     )
     interval_low, interval_high = ends
     if settings.alternative == "less":
         interval_low = open_ends[0]
     if settings.alternative == "greater":
         interval_high = open_ends[1]
-    quoted = next(
-        hypothesis_test
-        for hypothesis_test in tests
-        if hypothesis_test.alternative == settings.alternative
-    )
+    quoted = _first_test(tests, settings.alternative)
     return PairDecision(
         evidence=evidence,
-        bounds=Interval(*ends_of_bounds, bounds.confidence_level, bounds.method),
+        bounds=Interval(bound_low, bound_high, level_of_bounds, method),
         interval=Interval(
             low=interval_low,
             high=interval_high,
@@ -445,6 +456,14 @@ def assemble_decision(
     )
 
 
+def _first_test(tests: Sequence[HypothesisTest], alternative: str) -> HypothesisTest:
+    """The first test of an alternative, which stands for the row."""
+    for hypothesis_test in tests:
+        if hypothesis_test.alternative == alternative:
+            return hypothesis_test
+    raise TypeError(f"no test of {alternative!r}")
+
+
 def directed_tests(
     by: Chosen, statistic: Callable[[float], float], contrast: Contrast, settings: Inference
 ) -> list[HypothesisTest]:
@@ -454,9 +473,9 @@ def directed_tests(
     null_values = settings._null_values(contrast)
     degrees_of_freedom = by.degrees_of_freedom
     method_name = by.name
-    statistic_less, statistic_greater, statistic_equal = (
-        statistic(null_values[alternative]) for alternative in ("less", "greater", "two-sided")
-    )
+    statistic_less = statistic(null_values["less"])
+    statistic_greater = statistic(null_values["greater"])
+    statistic_equal = statistic(null_values["two-sided"])
     return [
         HypothesisTest(
             null=f"{contrast} >= {null_values['less']:.6g}",
@@ -486,10 +505,9 @@ def _equivalence_tests(
     chosen_method: Chosen,
     statistic: Callable[[float], float],
     contrast: Contrast,
-    settings: Inference,
+    fair_range: tuple[float, float],
 ) -> list[HypothesisTest]:
     """Two one-sided tests: that the contrast lies above the low and below the high end."""
-    fair_range = settings._fair_range(contrast)
     z_low = statistic(fair_range[0])
     z_high = statistic(fair_range[1])
     pvalues = (

@@ -102,7 +102,7 @@ class DisparityResult(DifferenceResult):
         return [first_note, *super().notes()[1:]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class WeightedScores(LimitsByCriticalValue):
     """A weighted sum of differences over strata, from the score limits of each (MOVER)."""
 

@@ -33,7 +33,8 @@ _CELLS_OF_TWO = 4
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+# nothing changes one, but a frozen one takes three times as long to make
+@dataclass(eq=False)
 class RateEstimates:
     """Rates of G groups.
 
@@ -46,8 +47,7 @@ class RateEstimates:
     `even`, shape (G,): groups of rows of equal weight, None without weights; `inflation`, shape
     (G,): of the variance of linear methods in small samples; `parts`: the two rates that this one
     is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts,
-    which has no successes; `added`: of such a function or a mean those with `ADDED` rows more in
-    every cell;
+    which has no successes; `add_rows`: makes what `added` holds, of such a function or a mean;
     `fewest`, shape (G,): of a function of several classes the rows of its rarest one.
     """
 
@@ -67,18 +67,26 @@ class RateEstimates:
     inflation: Floats | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
-    added: tuple[RateEstimates, ...] = ()
+    add_rows: Callable[[], tuple[RateEstimates, ...]] = tuple
     fewest: Floats | None = None
 
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
         """Estimates with what they take over from their table."""
-        table_fields: dict[str, Any] = {
-            "degrees_of_freedom": counts.degrees_of_freedom,
-            "weighted": counts.weighted,
-        }
-        table_fields |= {"clustered": counts.clustered, **_small_sample_factors(counts, which)}
-        return cls(rate_of=which, groups=counts.groups, **table_fields, **values)
+        return cls(
+            rate_of=which,
+            groups=counts.groups,
+            degrees_of_freedom=counts.degrees_of_freedom,
+            weighted=counts.weighted,
+            clustered=counts.clustered,
+            **_small_sample_factors(counts, which),
+            **values,
+        )
+
+    @property
+    def added(self) -> tuple[RateEstimates, ...]:
+        """Of a function or a mean those with `ADDED` rows more in every cell, else none."""
+        return self.add_rows()
 
     @property
     def covariance(self) -> Floats:
@@ -476,23 +484,21 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
         return estimate_smooth(counts, rate, rate.function_of(counts.cells))
     if rate.interval == "mover":
         return _mean_of(counts, rate)
-    successes = counts.total(*rate.successes)
-    cases = counts.total(*rate.cases)
-    rows_behind = counts.rows[:, [counts.cells.index(cell_name) for cell_name in rate.cases]].sum(
-        axis=1
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group_rates = successes / cases
-        if counts.scatter is None:
-            joint_variance = group_rates * (1 - group_rates) / cases
-        else:
-            joint_variance = joint_covariance(counts, [rate])
+    successes = counts._sum_of_cells(counts.totals, rate.successes)
+    cases = counts._sum_of_cells(counts.totals, rate.cases)
+    group_rates = np.full(len(counts.groups), math.nan)
+    np.divide(successes, cases, out=group_rates, where=cases > 0)
+    if counts.scatter is None:
+        # of a group without cases NaN/0, which is NaN
+        joint_variance = group_rates * (1 - group_rates) / cases
+    else:
+        joint_variance = joint_covariance(counts, [rate])
     return RateEstimates.of(
         counts,
         rate,
         successes=successes,
         cases=cases,
-        rows=rows_behind,
+        rows=counts._sum_of_cells(counts.rows, rate.cases),
         rate=group_rates,
         joint=joint_variance,
     )
@@ -515,19 +521,27 @@ def rows_added(cells: Sequence[str]) -> tuple[float, ...]:
     return ADDED if len(cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
 
 
-def _with_added_rows(
+def _adder_of_rows(
     counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]
-) -> tuple[RateEstimates, ...]:
-    """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
-    if counts.weighted:
-        return ()
-    result = []
-    for added_rows in rows_added(counts.cells):
-        result.append(estimate(with_added_rows(counts, added_rows)))
-    return tuple(result)
+) -> Callable[[], tuple[RateEstimates, ...]]:
+    """What makes the same with `ADDED` rows more in every cell; of weighted rows nothing.
+
+    Made once, where it is asked for: differences of means need none.
+    """
+
+    @functools.cache
+    def add_rows() -> tuple[RateEstimates, ...]:
+        if counts.weighted:
+            return ()
+        result = []
+        for added_rows in rows_added(counts.cells):
+            result.append(estimate(with_added_rows(counts, added_rows)))
+        return tuple(result)
+
+    return add_rows
 
 
-def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimates:
+def _mean_of(counts: CellCounts, rate: Rate) -> RateEstimates:
     """The mean of several proportions (average odds).
 
     Linear in them, so its covariance is closed.
@@ -535,12 +549,6 @@ def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimat
     part_estimates = tuple(estimate_rate(counts, proportion) for proportion in rate.parts)
     n_groups = len(counts.groups)
     averaging_matrix = np.hstack([np.eye(n_groups)] * len(part_estimates)) / len(part_estimates)
-    if add:
-        added_estimates = _with_added_rows(
-            counts, lambda larger_counts: _mean_of(larger_counts, rate, add=False)
-        )
-    else:
-        added_estimates = ()
     return RateEstimates.of(
         counts,
         rate,
@@ -551,7 +559,7 @@ def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimat
         / len(part_estimates),
         joint=linear_covariance(averaging_matrix, joint_covariance(counts, rate.parts)),
         parts=part_estimates,
-        added=added_estimates,
+        add_rows=_adder_of_rows(counts, lambda larger_counts: _mean_of(larger_counts, rate)),
     )
 
 
@@ -572,12 +580,11 @@ def estimate_smooth(
         return values_of_cells(function, totals.reshape(counts.totals.shape))
 
     group_values, covariance = values_by_delta(values, counts)
+    add_rows: Callable[[], tuple[RateEstimates, ...]] = tuple
     if add:
-        added_estimates = _with_added_rows(
+        add_rows = _adder_of_rows(
             counts, lambda larger_counts: estimate_smooth(larger_counts, rate, function, add=False)
         )
-    else:
-        added_estimates = ()
     estimates = RateEstimates.of(
         counts,
         rate,
@@ -587,7 +594,7 @@ def estimate_smooth(
         rate=group_values,
         joint=covariance,
         smooth=True,
-        added=added_estimates,
+        add_rows=add_rows,
     )
     return with_usable_cases(estimates)
 

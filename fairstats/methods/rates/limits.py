@@ -5,6 +5,7 @@ Each is an interval and the statistic that it inverts.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -34,9 +35,13 @@ _LIMIT_FUNCTIONS: dict[Contrast, Callable[..., float]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class LimitsByCriticalValue(ABC):
-    """A method whose interval follows from a critical value of the normal or t."""
+    """A method whose interval follows from a critical value of the normal or t.
+
+    Nothing changes one, but it is not frozen: of thousands of pairs each has its own, and a frozen
+    one takes three times as long to make.
+    """
 
     degrees_of_freedom: float
 
@@ -71,7 +76,7 @@ def statistic_by_limits(reach: Callable[[float], float], distance: float) -> flo
     return math.copysign(float(size), distance)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Wald(LimitsByCriticalValue):
     """θ̂ ± z·s (for the ratio: Theorem 3.1 of Besse et al.)."""
 
@@ -92,7 +97,7 @@ class Wald(LimitsByCriticalValue):
         return math.copysign(math.inf, distance)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LogRatio(LimitsByCriticalValue):
     """θ̂·exp(±z·s) with s the standard error of log θ̂."""
 
@@ -109,7 +114,7 @@ class LogRatio(LimitsByCriticalValue):
         return float(np.log(self.estimate / null)) / self.std_error
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fieller(LimitsByCriticalValue):
     """All θ ≥ 0 with |a − θb| ≤ z·√(v₁ − 2θc + θ²v₀).
 
@@ -145,7 +150,7 @@ class Fieller(LimitsByCriticalValue):
         return (a - null * b) / math.sqrt(v - 2 * null * self.covariance + null**2 * w)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Widest(LimitsByCriticalValue):
     """What none of several methods rejects."""
 
@@ -200,7 +205,7 @@ class SharedUnits:
         return math.sqrt(apart / together)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Score(LimitsByCriticalValue):
     """All θ that the score test does not reject.
 
@@ -321,7 +326,7 @@ class ScaleOfAll:
         return null * share_of_others / denominator
 
 
-@dataclass(frozen=True)
+@dataclass
 class OfAll(LimitsByCriticalValue):
     """A group against everybody, by the score of the group against all others."""
 
@@ -341,7 +346,7 @@ class OfAll(LimitsByCriticalValue):
         return self.of_others.statistic(self.scale.null_of_others(null))
 
 
-@dataclass(frozen=True)
+@dataclass
 class OddsOfAll(LimitsByCriticalValue):
     """The odds of a group over those of everybody, by the score (`numerics/rates/odds_of_all.py`).
 
@@ -379,7 +384,7 @@ class OddsOfAll(LimitsByCriticalValue):
         return z * shared.scale(odds_of_all.slope_of_others(rates, self.share))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Mover(LimitsByCriticalValue):
     """Mean of M differences from their own score intervals (MOVER; Zou & Donner 2008).
 
@@ -431,6 +436,7 @@ class Mover(LimitsByCriticalValue):
             null_of_part = difference + side * min(distance_of_part, largest_distances[part])
             return min(abs(score_method.statistic(null_of_part)), _LARGEST_STATISTIC)
 
+        @functools.cache  # asked again for the ends of the search and for its root
         def z(x: float) -> tuple[float, float]:
             distances = (x, max(size**2 - x**2, 0.0) ** 0.5)
             return statistic_of_part(0, distances[0]), statistic_of_part(1, distances[1])

@@ -83,7 +83,7 @@ def estimate_beside_all(
         added = []
         for added_rows in rows_added(table.cells):
             added.append(_beside_all(table, rate, value, added_rows=added_rows))
-        estimates = replace(estimates, added=tuple(added))
+        estimates = replace(estimates, add_rows=lambda: tuple(added))
     if rate.parts:
         return estimates
     return with_usable_cases(estimates)

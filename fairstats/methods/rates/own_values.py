@@ -28,36 +28,36 @@ def own_intervals(estimates: RateEstimates, level: float) -> tuple[Interval, ...
     """The interval of every group's own value, two-sided at this level; NaN where it has none."""
     if estimates.smooth:
         method = DELTA
-        limits = _by_delta(estimates, level)
+        limits = _by_delta(estimates, level).tolist()
     elif estimates.parts:
         method = WILSON_MOVER
-        limits = _of_mean(estimates, level)
+        limits = _of_mean(estimates, level).tolist()
     else:
         method = WILSON
         limits = wilson_of_groups(estimates, level)
     intervals = []
-    for low, high in limits.tolist():
-        intervals.append(Interval(low=low, high=high, confidence_level=level, method=method))
+    for low, high in limits:
+        intervals.append(Interval(low, high, level, method))
     return tuple(intervals)
 
 
-def wilson_of_groups(estimates: RateEstimates, level: float) -> Floats:
-    """Wilson's limits of the rate of every group, shape (G, 2)."""
+def wilson_of_groups(estimates: RateEstimates, level: float) -> list[tuple[float, float]]:
+    """Wilson's limits of the rate of every group, NaN where it has none."""
     successes, cases = estimates.effective
     critical_values = _critical_values(estimates, level)
-    limits = np.full((len(estimates.groups), 2), math.nan)
-    for place, critical in enumerate(critical_values.tolist()):
-        if cases[place] > 0 and not math.isnan(critical):
-            limits[place] = wilson_limits(
-                float(successes[place]), float(cases[place]), critical, ratio=False
-            )
+    limits = []
+    for k, n, critical in zip(successes.tolist(), cases.tolist(), critical_values, strict=True):
+        if n > 0 and not math.isnan(critical):
+            limits.append(wilson_limits(k, n, critical, ratio=False))
+        else:
+            limits.append((math.nan, math.nan))
     return limits
 
 
-def _critical_values(estimates: RateEstimates, level: float) -> Floats:
+def _critical_values(estimates: RateEstimates, level: float) -> list[float]:
     """Of every group: normal without weights, NaN where too few units show a variance."""
     normal = normal_quantile((1 + level) / 2)
-    critical_values = np.full(len(estimates.groups), normal)
+    critical_values = [normal] * len(estimates.groups)
     if estimates.units is None:
         return critical_values
     for place, units in enumerate(estimates.units.tolist()):
@@ -75,7 +75,7 @@ def _of_mean(estimates: RateEstimates, level: float) -> Floats:
     below = np.zeros(len(estimates.groups))
     above = np.zeros(len(estimates.groups))
     for proportion in estimates.parts:
-        low, high = wilson_of_groups(proportion, level).T
+        low, high = np.transpose(wilson_of_groups(proportion, level))
         below += (proportion.rate - low) ** 2
         above += (high - proportion.rate) ** 2
     n_parts = len(estimates.parts)
@@ -94,7 +94,7 @@ def _by_delta(estimates: RateEstimates, level: float) -> Floats:
     upper_limits = []
     for added in estimates.added or (estimates,):
         with np.errstate(invalid="ignore"):
-            reach = critical_values * np.sqrt(added.variance)
+            reach = np.array(critical_values) * np.sqrt(added.variance)
         lower_limits.append(added.rate - reach)
         upper_limits.append(added.rate + reach)
     limits = np.column_stack([np.min(lower_limits, axis=0), np.max(upper_limits, axis=0)])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -83,8 +85,23 @@ def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Chosen:
+#: What other methods than the score rest on.
+_KINDS_OF_EVIDENCE: dict[type[Any], str] = {
+    Wald: "standard error",
+    LogRatio: "standard error",
+    Fieller: "standard error",
+    Widest: "standard error",
+    BcaDistribution: "bootstrap",
+}
+
+
+@functools.lru_cache(maxsize=64)
+def _procedure(name: str, kind: str, degrees_of_freedom: float) -> Procedure:
+    """The one that all pairs with these values share."""
+    return Procedure(name, kind, df=degrees_of_freedom)
+
+
+class Chosen(NamedTuple):
     """What one pair is inferred with: interval, tests and verdict alike; `note`: what speaks
     against it.
     """
@@ -97,12 +114,8 @@ class Chosen:
     @property
     def procedure(self) -> Procedure:
         """What kind of evidence it is."""
-        evidence_kind = "standard error"
-        if not isinstance(self.how, (Wald, LogRatio, Fieller, Widest, BcaDistribution)):
-            evidence_kind = "score"
-        if isinstance(self.how, BcaDistribution):
-            evidence_kind = "bootstrap"
-        return Procedure(self.name, evidence_kind, df=self.degrees_of_freedom)
+        evidence_kind = _KINDS_OF_EVIDENCE.get(type(self.how), "score")
+        return _procedure(self.name, evidence_kind, self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)

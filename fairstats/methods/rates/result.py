@@ -22,7 +22,7 @@ from fairstats.ground.results import HypothesisTest, Interval, Result, columns_o
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import damaged
-from fairstats.ground.verdict import Evidence, decide, explain, fair_range
+from fairstats.ground.verdict import Evidence, decide, explain, fair_range, with_fields
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.pair import SMALL_CELL, worth_notes
@@ -133,41 +133,55 @@ class RateComparison(results.Comparison):
                 row.pop(column.partition("=")[0], None)
         return row
 
-    @classmethod
-    def _before_evidence(
-        cls,
-        metric: str,
-        settings: Inference,
+    def _of_pair(
+        self,
         pair: tuple[int, int],
         groups: Sequence[str],
         rates: NDArray[Any],
         sizes: NDArray[Any],
-        ends: tuple[float, float] = (float("nan"), float("nan")),
         own_intervals: Sequence[Interval] = (),
     ) -> RateComparison:
-        """A comparison of a pair of groups before anything is computed: insufficient evidence.
+        """The same of a pair of groups.
 
         `own_intervals`: of every group's value, where they have any.
         """
         group_index, reference_index = pair
-        interval = Interval(*ends, settings.confidence_level, settings.method)
-        return cls(
-            metric=metric,
+        value_interval = _NO_INTERVAL
+        value_reference_interval = _NO_INTERVAL
+        if own_intervals:
+            value_interval = own_intervals[group_index]
+            value_reference_interval = own_intervals[reference_index]
+        return with_fields(
+            self,
             group=groups[group_index],
             reference=groups[reference_index],
-            confidence_interval=interval,
-            bounds=interval,
-            verdict="insufficient evidence",
             rate=float(rates[group_index]),
             rate_reference=float(rates[reference_index]),
             n=int(sizes[group_index]),
             n_reference=int(sizes[reference_index]),
-            method=settings.method,
-            value_interval=own_intervals[group_index] if own_intervals else _NO_INTERVAL,
-            value_reference_interval=(
-                own_intervals[reference_index] if own_intervals else _NO_INTERVAL
-            ),
+            value_interval=value_interval,
+            value_reference_interval=value_reference_interval,
         )
+
+
+#: What rows are copies of, which take a third of the time that new ones take.
+_WITHOUT_EVIDENCE = RateComparison(verdict="insufficient evidence")
+
+
+def before_evidence(
+    metric: str,
+    settings: Inference,
+    ends: tuple[float, float] = (float("nan"), float("nan")),
+) -> RateComparison:
+    """What all comparisons of a metric are before anything is computed, of no groups yet."""
+    interval = Interval(*ends, settings.confidence_level, settings.method)
+    return with_fields(
+        _WITHOUT_EVIDENCE,
+        metric=metric,
+        confidence_interval=interval,
+        bounds=interval,
+        method=settings.method,
+    )
 
 
 def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple[Any, ...]:

@@ -25,7 +25,8 @@ from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.result import ANYTIME_EXACT, ANYTIME_METHODS, Inference
 
 
-@dataclass(frozen=True, kw_only=True)
+# nothing changes them, but frozen ones take three times as long to make, 3% of a small call
+@dataclass(kw_only=True)
 class RateArguments:
     """Arguments that the public functions share, under the names that they have there.
 

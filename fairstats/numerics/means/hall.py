@@ -21,6 +21,7 @@ References: Hall (1992), On the removal of skewness by transformation, JRSS B 54
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Moments:
     third: Numbers
     size: Numbers
 
-    @property
+    @cached_property
     def skewness(self) -> Numbers:
         """Skewness γ of a single unit, of which the mean's is γ/√n."""
         with np.errstate(divide="ignore", invalid="ignore"):

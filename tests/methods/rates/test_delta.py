@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from statsmodels.stats._delta_method import NonlinearDeltaCov
 
 import fairstats as fs
+from fairstats.methods.rates import estimates
 from fairstats.methods.rates.estimates import delta_covariance
 
 
@@ -322,3 +323,25 @@ def test_our_interval_uses_the_right_covariance(rng: np.random.Generator) -> Non
     }
     result = fs.conditional_accuracy(counts=counts, reference="b", method="delta")
     assert result.std_error == pytest.approx(spread, rel=0.02)
+
+
+def test_rows_are_added_where_limits_are_about_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ratios of means have limits about half a row and a whole one more in every cell; differences
+    of means, by the limits of their parts, have not.
+    """
+    added = []
+    with_added_rows = estimates.with_added_rows
+
+    def counted(counts: Any, added_rows: float) -> Any:
+        added.append(added_rows)
+        return with_added_rows(counts, added_rows)
+
+    monkeypatch.setattr(estimates, "with_added_rows", counted)
+    counts = {"a": (30, 12, 9, 40), "b": (25, 10, 14, 33), "c": (41, 7, 12, 28)}
+
+    fs.group_metric(metric="balanced_accuracy", counts=counts)
+    assert added == []
+
+    fs.group_metric(metric="balanced_accuracy", contrast="ratio", counts=counts)
+    # once for all pairs
+    assert added == [0.5, 1.0]

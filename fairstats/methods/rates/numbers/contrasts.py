@@ -5,6 +5,7 @@ All are standard normal numbers, so that one rule decides whatever the law behin
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -224,6 +225,7 @@ class MoverContrast:
         side = 0 if distance > 0 else 1
         towards = math.copysign(1.0, distance)
 
+        @functools.cache  # asked again for the ends of the search
         def reach(z: float) -> float:
             gap = towards * (self._limits_of_difference(z)[side] - value)
             return max(gap, -1.0 - abs(distance))  # an open limit is as good as any beyond

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
-from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.results import HypothesisTest
 from fairstats.ground.verdict import Procedure, bound_level, evidence_by_side
 from fairstats.methods.rates.decision import PairDecision, assemble_decision, equivalence_test
 from fairstats.methods.rates.numbers.contrasts import NumberContrast
@@ -39,7 +41,9 @@ def decide_contrast(
         Name of the procedure.
     """
     fair_range = settings._fair_range(scale)
-    at_low, at_high = (contrast.statistics(range_end) for range_end in fair_range)
+    # evidence and tests share those of the fair range, each the root of a search
+    statistics = functools.cache(contrast.statistics)
+    at_low, at_high = (statistics(range_end) for range_end in fair_range)
     width = float(at_low.plain - at_high.plain)
     level_of_bounds = bound_level(width, settings.confidence_level)
     is_one_sided = settings.alternative != "two-sided"
@@ -50,14 +54,13 @@ def decide_contrast(
             at_high=(float(at_high.above), float(at_high.below)),
             width=width,
         ),
-        bounds=Interval(
-            *contrast.limits(normal_quantile(level_of_bounds)), level_of_bounds, method
-        ),
+        bounds=contrast.limits(normal_quantile(level_of_bounds)),
+        level_of_bounds=level_of_bounds,
         ends=contrast.limits(normal_quantile((1 + level_of_interval) / 2)),
         contrast=scale,
         open_ends=_OPEN_ENDS[scale],
         tests=[
-            *_directed_tests(contrast, scale, settings, method),
+            *_directed_tests(statistics, scale, settings, method),
             *_equivalence_tests(at_low, at_high, scale, fair_range, method),
         ],
         settings=settings,
@@ -67,16 +70,19 @@ def decide_contrast(
 
 
 def _directed_tests(
-    contrast: NumberContrast,
+    statistics: Callable[[float], Statistics],
     scale: str,
     settings: Inference,
     method: str,
 ) -> list[HypothesisTest]:
-    """Both directions against the threshold or margin, and equality."""
+    """Both directions against the threshold or margin, and equality.
+
+    `statistics`: of a null value.
+    """
     null_values = settings._null_values(scale)
-    of_less = float(contrast.statistics(null_values["less"]).below)
-    of_greater = float(contrast.statistics(null_values["greater"]).above)
-    of_equality = contrast.statistics(null_values["two-sided"])
+    of_less = float(statistics(null_values["less"]).below)
+    of_greater = float(statistics(null_values["greater"]).above)
+    of_equality = statistics(null_values["two-sided"])
     # of the two statistics of equality the one that speaks for the side of the estimate
     if of_equality.plain > 0:
         statistic = max(float(of_equality.above), 0.0)

@@ -284,7 +284,7 @@ class _StratifiedScore:
 _APART = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _MoverOfStrata(Mover):
     """MOVER of stratified scores of differences, all of whose limits are searched for together.
 

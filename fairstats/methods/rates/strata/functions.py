@@ -7,6 +7,7 @@ intervals, tests and verdict follow by the same rules (`pair.py`, `decision.py`)
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -92,11 +93,16 @@ def estimates_within(
     units = _units_of(of_pair, pair, quantity, weights)
     estimates = _estimates_about(of_pair, pair, quantity, weights, units)
     if design is None:
-        added = []
-        for rows in rows_added(of_pair.cells):
-            about = pair.with_added(rows * added_share(of_pair.cells))
-            added.append(_estimates_about(of_pair, about, quantity, weights, units))
-        estimates = replace(estimates, added=tuple(added))
+
+        @functools.cache
+        def add_rows() -> tuple[RateEstimates, ...]:
+            added = []
+            for rows in rows_added(of_pair.cells):
+                about = pair.with_added(rows * added_share(of_pair.cells))
+                added.append(_estimates_about(of_pair, about, quantity, weights, units))
+            return tuple(added)
+
+        estimates = replace(estimates, add_rows=add_rows)
     return with_usable_cases(_with_fewest(estimates, of_pair, pair, quantity))
 
 
@@ -112,7 +118,7 @@ def _with_fewest(
     for rate in quantity.rate.parts:
         _, is_case = _indicators(of_pair.cells, rate)
         cases = of_values[:, is_case].sum(axis=1)
-        parts.append(replace(estimates, rate_of=rate, cases=cases, added=()))
+        parts.append(replace(estimates, rate_of=rate, cases=cases, add_rows=tuple))
     fewest = None
     if len(of_pair.cells) > len(ConfusionCounts.cells):
         n_classes = math.isqrt(len(of_pair.cells))
