@@ -327,34 +327,70 @@ means_in_strata <- function(x) {
   structure(compare, across = TRUE)
 }
 
-# The same by areas under ROC curves, also of rows with weights or in clusters.
-areas_in_strata <- function(y, score) {
+# The same by areas under ROC curves, also of rows with weights or in clusters; `place`: the group of
+# every row.
+areas_in_strata <- function(y, score, place) {
   function(cell, count, design, about, together) {
+    designed <- !is.null(design$weight) || !is.null(design$cluster)
     rows <- unname(rows_of_groups(y, score, cell, count, design$weight, design$cluster))
     areas <- lapply(rows, area_of)
-    designed <- !is.null(design$weight) || !is.null(design$cluster)
-    counted <- vapply(areas, `[[`, c(0, 0), "counted")
-    sizes <- if (designed) vapply(areas, `[[`, c(0, 0), "sizes") else counted
-    known <- list(
-      area = vapply(areas, `[[`, 0, "value"),
-      variance = vapply(areas, `[[`, 0, "variance"),
-      positives = sizes[1L, ],
-      negatives = sizes[2L, ],
-      n = vapply(rows, nrow, 0L),
-      counted = counted,
-      weight = vapply(rows, function(r) sum(weights_of(r)[r$y == 1]), 0),
-      df = if (designed) {
-        vapply(areas, function(a) if (is.null(a$df)) max(min(a$sizes) - 1, 1) else a$df, 0)
-      }
-    )
+    known <- columns_of_areas(areas, designed)
+    known$n <- vapply(rows, nrow, 0L)
+    known$weight <- vapply(rows, function(r) sum(weights_of(r)[r$y == 1]), 0)
+    of_all <- identical(about$comparisons, "overall")
     function(pair) {
       of_pair <- lapply(known, function(x) {
         if (is.matrix(x)) x[, pair] else x[pair]
       })
+      if (of_all) {
+        stratum <- (cell - 1L) %/% 2L + 1L
+        g <- place[cell %% 2L == 1L][1L]
+        of_pair$all <- areas_of_all(y, score, place, stratum, count / 2, design, g)
+      }
       level <- about$options$confidence_level
       compare_adjusted_areas(of_pair, about$contrast, about$limit, level, together)
     }
   }
+}
+
+# Areas as columns; degrees of freedom where rows have weights or clusters.
+columns_of_areas <- function(areas, designed) {
+  counted <- vapply(areas, `[[`, c(0, 0), "counted")
+  sizes <- if (designed) vapply(areas, `[[`, c(0, 0), "sizes") else counted
+  df_of <- function(a) if (is.null(a$df)) max(min(a$sizes) - 1, 1) else a$df
+  list(
+    area = vapply(areas, `[[`, 0, "value"),
+    variance = vapply(areas, `[[`, 0, "variance"),
+    positives = sizes[1L, ],
+    negatives = sizes[2L, ],
+    counted = counted,
+    df = if (designed) vapply(areas, df_of, 0)
+  )
+}
+
+# All rows of each of `count` strata: their areas as one group (`as_one`) and as group `g` is compared
+# with it, with what both share.
+areas_of_all <- function(y, score, place, stratum, count, design, g) {
+  designed <- !is.null(design$weight) || !is.null(design$cluster)
+  found <- lapply(seq_len(count), function(h) {
+    here <- stratum == h
+    unit <- if (!is.null(design$cluster)) design$cluster[here]
+    weight <- design$weight[here]
+    rows <- rows_of_groups(y[here], score[here], place[here], max(place), weight, unit)
+    small <- vapply(unname(rows), function(r) min(area_of(r)$counted), 0) < FEWEST_OF_LABEL
+    r <- attr(rows, "all")
+    none <- list(of_all = area_of(r[0L, ]), parts = rep(NaN, 3L))
+    of_group <- area_of(rows[[g]])
+    c(
+      list(as_one = area_of(r)),
+      if (is.finite(of_group$value)) shared_with_all(r, g, small) else none
+    )
+  })
+  list(
+    as_one = columns_of_areas(lapply(found, `[[`, "as_one"), designed),
+    of_all = columns_of_areas(lapply(found, `[[`, "of_all"), designed),
+    shared = vapply(found, `[[`, c(0, 0, 0), "parts")
+  )
 }
 
 # Rows of comparisons within strata beside the `crude` ones of the same pairs, as one family of
@@ -495,33 +531,40 @@ adjusted_area_values <- function(a) {
   fine <- fewest >= FEWEST_OF_AREA & known
   used <- which(fine[at[[1L]]] & fine[at[[2L]]])
   cells <- lapply(at, function(of_group) of_group[used])
-  share <- a$weight[cells[[1L]]] *
-    a$weight[cells[[2L]]] /
-    (a$weight[cells[[1L]]] + a$weight[cells[[2L]]])
+  weight <- lapply(cells, function(k) a$weight[k])
+  of_all <- !is.null(a$all)
+  share <- weight[[1L]] * if (of_all) 1 else weight[[2L]] / (weight[[1L]] + weight[[2L]])
   share <- share / sum(share)
-  df_of <- df_of_areas(a)
-  value <- vapply(cells, function(k) if (length(k)) sum(share * a$area[k]) else NaN, 0)
-  own <- function(group, critical) {
-    k <- cells[[group]]
-    if (!length(k)) {
+  of_cells <- function(areas, k) {
+    areas$df <- df_of_areas(areas)
+    lapply(areas[c("area", "variance", "positives", "negatives", "df")], `[`, k)
+  }
+  areas <- lapply(cells, function(k) of_cells(a, k))
+  if (of_all) {
+    areas[[2L]] <- of_cells(a$all$as_one, used)
+  }
+  value <- vapply(areas, function(one) if (length(used)) sum(share * one$area) else NaN, 0)
+  limits <- function(one, critical) {
+    if (!length(used)) {
       return(c(NaN, NaN))
     }
-    terms <- share^2 * a$variance[k]
-    df <- sum(terms)^2 / sum(terms^2 / df_of[k])
+    terms <- share^2 * one$variance
+    df <- sum(terms)^2 / sum(terms^2 / one$df)
     if (!sum(terms) > 0) {
-      df <- sum(df_of[k])
+      df <- sum(one$df)
     }
     by_logit <- -stats::qt(stats::pnorm(-critical), df)
     wider_limits_of_area(
-      value[group],
+      sum(share * one$area),
       sum(terms),
       by_logit,
       if (is.null(a$df)) critical else by_logit,
-      a$positives[k],
-      a$negatives[k],
+      one$positives,
+      one$negatives,
       share
     )
   }
+  own <- function(group, critical) limits(areas[[group]], critical)
   small <- vapply(
     cells,
     function(k) {
@@ -530,17 +573,36 @@ adjusted_area_values <- function(a) {
     },
     NA
   )
-  c(
-    mover_values(
-      value,
-      vapply(cells, function(k) sum(share^2 * a$variance[k]), 0),
-      vapply(cells, function(k) sum(a$n[k]), 0),
-      small,
-      own,
-      "logit DeLong and Newcombe (MOVER)"
-    ),
-    list(cells = cells)
+  values <- mover_values(
+    value,
+    vapply(cells, function(k) sum(share^2 * a$variance[k]), 0),
+    vapply(cells, function(k) sum(a$n[k]), 0),
+    small,
+    own,
+    "logit DeLong and Newcombe (MOVER)"
   )
+  if (of_all) {
+    values$n[2L] <- sum(values$n)
+    of_both <- list(areas[[1L]], of_cells(a$all$of_all, used))
+    values$against <- function(g, reference, ratio) {
+      parts <- rbind(of_both[[1L]]$variance, of_both[[2L]]$variance, a$all$shared[, used])
+      contrast <- if (!small[1L]) {
+        contrast_of_areas(
+          value,
+          function(k, critical) limits(of_both[[k]], critical),
+          as.vector(parts %*% share^2),
+          ratio
+        )
+      }
+      list(
+        value = value[2L],
+        n = values$n[2L],
+        own = function(critical) own(2L, critical),
+        contrast = contrast
+      )
+    }
+  }
+  c(values, list(cells = cells))
 }
 
 # Degrees of freedom of the variances: of the rarer label, or those of the design.
@@ -589,12 +651,28 @@ crosscheck_adjusted_areas <- function(
   together,
   counted = NULL,
   weight = NULL,
-  df = NULL
+  df = NULL,
+  as_one = NULL,
+  of_all = NULL,
+  shared = NULL
 ) {
   a <- list(area = area, variance = variance, positives = positives, negatives = negatives, n = n)
   a$counted <- if (is.null(counted)) rbind(positives, negatives) else matrix(counted, 2L)
   a$weight <- if (is.null(weight)) positives else weight
   a$df <- df
+  if (!is.null(shared)) {
+    # of everybody, a row a quantity
+    named <- function(x) {
+      columns <- c("area", "variance", "positives", "negatives", if (!is.null(df)) "df")
+      rows <- matrix(x, length(columns), byrow = TRUE)
+      stats::setNames(lapply(seq_along(columns), function(k) rows[k, ]), columns)
+    }
+    a$all <- list(
+      as_one = named(as_one),
+      of_all = named(of_all),
+      shared = matrix(shared, 3L, byrow = TRUE)
+    )
+  }
   row <- compare_adjusted_areas(
     a,
     contrast,
@@ -610,6 +688,9 @@ compare_adjusted_areas <- function(a, contrast, limit, level, together) {
   found <- area_homogeneity(a, values$cells)
   if (contrast == "ratio") {
     found[2:3] <- NaN
+  }
+  if (!is.null(a$all)) {
+    found <- c(0, NaN, NaN)
   }
   compare_adjusted(values, contrast, limit, level, together, c(length(values$cells[[1L]]), found))
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.encoding import label_text
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.tallies.moments import MomentCounts
@@ -51,7 +51,11 @@ _TWIN_OF_ADJUSTED_QUANTILES = "crosscheck_adjusted_quantiles"
 _TWIN_OF_ADJUSTED_FITS = "crosscheck_adjusted_regressions"
 _TWIN_OF_ADJUSTED_PARTS = "crosscheck_adjusted_parts"
 _TWIN_OF_ADJUSTED_DRAWS = "crosscheck_adjusted_draws"
-_TWINS_WITH_EVERYBODY = (_TWIN_OF_ADJUSTED_QUANTILES, _TWIN_OF_ADJUSTED_FITS)
+_TWINS_WITH_EVERYBODY = (
+    _TWIN_OF_ADJUSTED_QUANTILES,
+    _TWIN_OF_ADJUSTED_FITS,
+    _TWIN_OF_ADJUSTED_PARTS,
+)
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
 #: Twins that take every row, with its weight and cluster.
@@ -139,6 +143,9 @@ def stratified(
             continue
         places = _places_of_pair(comparison, within, result.settings.comparisons)
         arguments, design = _areas_for_r(result.stratum_areas, within.cells.n, places)
+        if result.settings.comparisons == "overall":
+            group = within.groups.index(comparison.group)
+            design.update(_everybody_for_r(result.stratum_areas, group))
         choices = {"contrast": result.scale, **_choices_of_strata(result, together), **design}
         twin = _TWIN_OF_ADJUSTED_AREAS
         (row,) = rows_of(bench.call(twin, *arguments, **choices))
@@ -217,6 +224,20 @@ def _areas_for_r(
             "df": areas.df.ravel()[places],
         }
     return arguments, design
+
+
+def _everybody_for_r(areas: StratumAreas, group: int) -> dict[str, Any]:
+    """Areas of all rows of every stratum, as one group and as a group is compared with them."""
+    everybody = check_given("everybody", areas.everybody)
+    columns = [everybody.area, everybody.variance, everybody.positives, everybody.negatives]
+    if everybody.df is not None:
+        columns.append(everybody.df)
+    of_all = np.array(columns, dtype=np.float64)
+    return {
+        "as_one": of_all[:, :, 0].ravel(),
+        "of_all": of_all[:, :, 1 + group].ravel(),
+        "shared": check_given("shared", areas.shared)[:, :, group].ravel(),
+    }
 
 
 def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:

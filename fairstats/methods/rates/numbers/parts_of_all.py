@@ -7,11 +7,12 @@ everybody's, W_g and W the weights, the difference of both parts has the error
     Σ w·(g − ḡ)/W_g − Σ w·(G − Ḡ_g)/W      of the group's rows,      −Σ w·(G − Ḡ_h)/W      of all others,
 
 the shares of the groups fixed. Either sum is a variance of its own, with which the limits of both
-parts are made as they are without everybody.
+parts are made as they are without everybody. `strata_parts.py` sums both over strata.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -23,10 +24,12 @@ from fairstats.methods.rates.numbers.compare import OVERALL, Side
 from fairstats.methods.rates.numbers.contrasts import (
     CentredContrast,
     LimitContrast,
+    MoverContrast,
     NumberContrast,
 )
 from fairstats.methods.rates.numbers.cutoffs import CutRows
 from fairstats.methods.rates.numbers.isotonic import PartValues, part_values
+from fairstats.numerics.means.isotonic import BrierPart
 from fairstats.numerics.means.placements import ScoredRows
 from fairstats.numerics.means.weighted_risks import fit_of_sums
 
@@ -35,42 +38,85 @@ def sides_of_all_parts(
     rows: CutRows, values: PartValues, metric: str, group_sizes: NDArray[np.int64], z: float
 ) -> dict[int, Side]:
     """Everybody as what each group is compared with; `z`: of the interval of everybody's part."""
-    of_all = part_values(rows.as_one_group(), metric)
-    interval = of_all.interval(0, z)
-    gains = None
-    if metric != "uncertainty":
-        gains = Gains(rows, metric)
+    everybody = PartOfAll(rows, metric, values)
     sides = {}
     for group, note in enumerate(values.notes):
         contrast: NumberContrast | None = None
         if not note:
-            contrast = _contrast(values, of_all, group, gains)
+            contrast = everybody.contrast(group)
         sides[group] = Side(
             name=OVERALL,
             n=int(group_sizes.sum()),
-            value=of_all.value(0),
-            interval=interval,
+            value=everybody.value,
+            interval=everybody.limits(z),
             positions=(group,),
             contrast=contrast,
         )
     return sides
 
 
-def _contrast(
-    values: PartValues, of_all: PartValues, group: int, gains: Gains | None
-) -> NumberContrast:
-    """A group beside everybody; of uncertainty by the one's limits less the other's."""
-    both = (values.value(group), of_all.value(0))
-    own = values.parts[group]
-    whole = of_all.parts[0]
-    if gains is None or own is None or whole is None:
-        return LimitContrast(
-            both, lambda z: values.interval(group, z), lambda z: of_all.interval(0, z)
-        )
-    variances = gains.variances(group)
-    own = replace(own, variance=variances[0])
-    whole = replace(whole, variance=variances[1])
-    return CentredContrast((own.centre, whole.centre), own.limits, whole.limits, biased=both)
+class PartOfAll:
+    """A part of all rows, as what each group is compared with.
+
+    `values`: of the groups, from the place `first` on.
+    """
+
+    def __init__(self, rows: CutRows, metric: str, values: PartValues, first: int = 0) -> None:
+        self.values = values
+        self.first = first
+        self.of_all = part_values(rows.as_one_group(), metric)
+        self.gains = None if metric == "uncertainty" else Gains(rows, metric)
+
+    @property
+    def value(self) -> float:
+        """The part."""
+        return self.of_all.value(0)
+
+    @property
+    def bias(self) -> float:
+        """Of ȳ(1 − ȳ), which lacks 1/n of what it estimates; of others by curves without a row."""
+        number = self.of_all.numbers[0]
+        return 0.0 if math.isnan(number) else -self.value / max(number, 1.0)
+
+    def limits(self, z: float) -> tuple[float, float]:
+        """Of the part, each at Φ(z)."""
+        return self.of_all.interval(0, z)
+
+    def has_error(self, group: int) -> bool:
+        """Whether a group has a part."""
+        return not self.values.notes[self.first + group]
+
+    def both(self, group: int) -> tuple[BrierPart, BrierPart] | None:
+        """A group's part and everybody's, with what the difference has of either's variance.
+
+        None of uncertainty.
+        """
+        own = self.values.parts[self.first + group]
+        whole = self.of_all.parts[0]
+        if self.gains is None or own is None or whole is None:
+            return None
+        variances = self.gains.variances(group)
+        return replace(own, variance=variances[0]), replace(whole, variance=variances[1])
+
+    def contrast(
+        self, group: int, scales: tuple[float, float] | None = None, *, ratio: bool = False
+    ) -> MoverContrast:
+        """A group's part less everybody's; of uncertainty by the one's limits less the other's."""
+        place = self.first + group
+        values = (self.values.value(place), self.value)
+        parts = self.both(group)
+        if parts is None:
+            return LimitContrast(values, lambda z: self.values.interval(place, z), self.limits)
+        return contrast_of_parts(parts, values)
+
+
+def contrast_of_parts(
+    parts: tuple[BrierPart, BrierPart], values: tuple[float, float]
+) -> CentredContrast:
+    """The difference of two parts about less bias than their `values` have."""
+    group, reference = parts
+    centres = (group.centre, reference.centre)
+    return CentredContrast(centres, group.limits, reference.limits, biased=values)
 
 
 class Gains:

@@ -55,6 +55,7 @@ from fairstats.methods.rates.numbers.cutoffs import (
 from fairstats.methods.rates.numbers.isotonic import (
     BRIER_PARTS,
     ISOTONIC,
+    PartValues,
     compare_isotonic,
     part_values,
 )
@@ -64,7 +65,7 @@ from fairstats.methods.rates.numbers.options import (
     make_number_settings,
     name_of_strata,
 )
-from fairstats.methods.rates.numbers.parts_of_all import sides_of_all_parts
+from fairstats.methods.rates.numbers.parts_of_all import PartOfAll, sides_of_all_parts
 from fairstats.methods.rates.numbers.regressions import (
     CALIBRATIONS,
     CoefficientOfAll,
@@ -205,8 +206,8 @@ def scores(
     strata : array-like, shape (n,), optional
         Confounder, as in `means`; parts of the Brier score are sums over the strata, too. AUCs are
         adjusted as ΣωA over the strata with the weights of Mantel and Haenszel of their positives, ω ∝ p₁p₀/(p₁ +
-        p₀) [7]_ (or the weights of these), net benefit as a mean, and rates by the stratified score
-        at every cut-off, all of them one family.
+        p₀) [7]_ (or the weights of these; beside everybody ω ∝ p₁), net benefit as a mean, and rates
+        by the stratified score at every cut-off, all of them one family.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units of the rows, each unit within one group.
     pos_label, label_values, missing, groups
@@ -272,7 +273,7 @@ def scores(
     Within strata (with ten rows of each label of both) estimates, optimism and variances are summed:
     conservative. Beside everybody miscalibration and discrimination have the variance that the group's
     rows and all others add to the difference, and uncertainty, as curves, the one's limit less the
-    other's.
+    other's; within strata all are summed by the group's rows (or their weights).
 
     Net benefit is a mean of a number per row, and rates at a cut-off are those of predictions:
     each is compared by the rule of `means` and of `group_metric` (score, or exact where few cases
@@ -524,9 +525,7 @@ def _compare_scores(
             cure='contrast="difference"',
         )
     _check_comparisons(metric, setting_options)
-    check_strata_of_numbers(
-        row_options.get("strata"), _without_strata(metric, setting_options["comparisons"])
-    )
+    check_strata_of_numbers(row_options.get("strata"), _without_strata(metric))
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
     check_that(
@@ -571,12 +570,10 @@ def _compare_scores(
     return _compare_one_number(rows, sums, metric, settings, reference)
 
 
-def _without_strata(metric: str, comparisons: Any) -> str:
+def _without_strata(metric: str) -> str:
     """What has no comparison within strata, in words; empty for what has one."""
     if metric == ISOTONIC:
         return "curves, which strata do not have at the same scores"
-    if metric in (AREA, *BRIER_PARTS) and comparisons == OVERALL_ROWS:
-        return f"{metric} beside everybody"
     return ""
 
 
@@ -665,6 +662,8 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
             _, crossed = cross_with_strata(by_side)
             scored = scored_rows(CutRows(outcomes=crossed))
             areas = StratumAreas._from_rows(scored, len(within.strata), n_sides)
+            if settings.comparisons == OVERALL_ROWS:
+                areas = areas._with_everybody(_rows_of_strata(rows.required_outcomes()))
         return _Sums(moments, within=within, areas=areas, cells=cells)
     moments = moments_of_scores(rows.counts, metric)
     in_strata = _scores_by_stratum(counts, rows.outcomes, strata)
@@ -680,6 +679,8 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
     n_sides = len(sides.groups)
     if metric == AREA:
         areas = StratumAreas._from_scores(counted, len(within.strata), n_sides)
+        if settings.comparisons == OVERALL_ROWS:
+            areas = areas._with_everybody(in_strata.each())
         return _Sums(moments, within=within, areas=areas)
     cells = _limits_by_stratum(CutRows(counts=counted), metric, within, n_sides)
     if settings.comparisons == OVERALL_ROWS:
@@ -695,12 +696,17 @@ def _rows_of_strata(outcomes: Outcomes) -> list[CutRows]:
 
 def _beside_everybody(cells: CellValues, strata: Sequence[CutRows], metric: str) -> CellValues:
     """With what compares every group with all rows of a stratum, `strata`."""
-    values = cast("RegressionValues", cells.values)
     n_sides = cells.enough.shape[1]
     enough = cells.enough.copy()
     everybody = []
     for place, rows in enumerate(strata):
-        found = CoefficientOfAll(rows, metric, values, place * n_sides)
+        found: CoefficientOfAll | PartOfAll
+        if metric in BRIER_PARTS:
+            parts = cast("PartValues", cells.values)
+            found = PartOfAll(rows, metric, parts, place * n_sides)
+        else:
+            values = cast("RegressionValues", cells.values)
+            found = CoefficientOfAll(rows, metric, values, place * n_sides)
         everybody.append(found)
         for group in range(n_sides // 2):
             enough[place, group] &= found.has_error(group)

@@ -73,7 +73,7 @@ class CellValues:
     def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfLimits:
         """A group and its reference within strata."""
         if pair.of_all and self.everybody:
-            return _pair_beside_everybody(self, moments, pair)
+            return PairBesideEverybody(**pair_beside_everybody(self, moments, pair))
         return PairOfLimits(**pair_of_cells(self, moments, pair))
 
     def stored(self, z: float, *, ratio: bool = False) -> StratumValues:
@@ -439,10 +439,10 @@ class PairBesideEverybody(PairOfLimits):
         return row
 
 
-def _pair_beside_everybody(
+def pair_beside_everybody(
     cells: CellValues, moments: StratumMoments, pair: PairNames
-) -> PairBesideEverybody:
-    """Both in all strata, with the weights of the group."""
+) -> dict[str, Any]:
+    """What makes a group and everybody in all strata, with the weights of the group."""
     parts = pair_of_cells(cells, moments, pair)
     used = parts["used"]
     weights = [moments._of_group(moments.cells.weights[0], place) for place in pair.places]
@@ -454,7 +454,7 @@ def _pair_beside_everybody(
         squares = sum(weight**2 / size for weight, size in zip(weights, (own, others), strict=True))
         of_all = (weights[0] + weights[1]) ** 2 / squares
     parts["sizes"] = (own, of_all)
-    return PairBesideEverybody(**parts, everybody=cells.everybody, group=pair.places[0])
+    return {**parts, "everybody": cells.everybody, "group": pair.places[0]}
 
 
 def pair_of_cells(cells: CellValues, moments: StratumMoments, pair: PairNames) -> dict[str, Any]:
