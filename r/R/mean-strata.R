@@ -29,12 +29,38 @@ adjusted_law <- function(laws, shares, shared = NULL) {
   if (!is.null(shared) && v > 0) {
     v <- max(sum(outer(shares, shares) * shared$errors), 0)
     k <- k * (v / sum(terms))^2
-    slope <- shares * deviation
-    pull <- drop(shared$weights %*% slope) * slope
-    lost <- sum(outer(slope, slope) * shared$weights^2) / sum(pull)
-    df <- (1 - lost) * sum(pull)^2 / sum(outer(pull, pull) * shared$weights)
+    df <- df_of_shared(shares * deviation, shared$weights)
   }
   list(mean = sum(shares * pick("mean")), v = v, k = k, size = df + 1)
+}
+
+# Degrees of freedom of a sum over strata that share clusters, less what their estimates take.
+df_of_shared <- function(slope, weights) {
+  pull <- drop(weights %*% slope) * slope
+  lost <- sum(outer(slope, slope) * weights^2) / sum(pull)
+  (1 - lost) * sum(pull)^2 / sum(outer(pull, pull) * weights)
+}
+
+# Sums over clusters of the products of what their rows have in two strata: of every stratum the
+# clusters `unit` and values `x`, and `y` of the second.
+products_of_strata <- function(unit, x, y = x) {
+  levels <- unique(unlist(unit))
+  table_of <- function(values) {
+    columns <- Map(
+      function(u, v) {
+        sums <- numeric(length(levels))
+        at <- match(u, levels)
+        for (k in seq_along(at)) {
+          sums[at[k]] <- sums[at[k]] + v[k]
+        }
+        sums
+      },
+      unit,
+      values
+    )
+    matrix(unlist(columns), length(levels))
+  }
+  crossprod(table_of(x), table_of(y))
 }
 
 # What the crossings `k` of one group share, from sums of products of cluster weights and of excesses;
@@ -330,7 +356,7 @@ means_in_strata <- function(x) {
 # The same by areas under ROC curves, also of rows with weights or in clusters; `place`: the group of
 # every row.
 areas_in_strata <- function(y, score, place) {
-  function(cell, count, design, about, together) {
+  compare_all <- function(cell, count, design, about, together) {
     designed <- !is.null(design$weight) || !is.null(design$cluster)
     rows <- unname(rows_of_groups(y, score, cell, count, design$weight, design$cluster))
     areas <- lapply(rows, area_of)
@@ -338,19 +364,57 @@ areas_in_strata <- function(y, score, place) {
     known$n <- vapply(rows, nrow, 0L)
     known$weight <- vapply(rows, function(r) sum(weights_of(r)[r$y == 1]), 0)
     of_all <- identical(about$comparisons, "overall")
+    spread <- !is.null(design$cluster) && lies_in_several(cell, design$cluster)
     function(pair) {
       of_pair <- lapply(known, function(x) {
         if (is.matrix(x)) x[, pair] else x[pair]
       })
+      if (spread) {
+        half <- length(pair) / 2
+        of_pair$between <- lapply(
+          list(pair[seq_len(half)], pair[half + seq_len(half)]),
+          function(k) {
+            areas_between(rows[k], known$variance[k])
+          }
+        )
+      }
       if (of_all) {
         stratum <- (cell - 1L) %/% 2L + 1L
         g <- place[cell %% 2L == 1L][1L]
-        of_pair$all <- areas_of_all(y, score, place, stratum, count / 2, design, g)
+        of_pair$all <- areas_of_all(y, score, place, stratum, count / 2, design, g, spread)
       }
       level <- about$options$confidence_level
       compare_adjusted_areas(of_pair, about$contrast, about$limit, level, together)
     }
   }
+  structure(compare_all, across = TRUE)
+}
+
+# What rows add to the error of the area of their stratum, times sqrt(n / (n - 1)) of its clusters (of
+# the clusters of every group where these are strata of their own).
+scaled_errors <- function(r, stratum = rep(1, nrow(r))) {
+  if (!is.finite(area_of(r)$value)) {
+    return(numeric(nrow(r)))
+  }
+  n <- stats::ave(match(r$unit, unique(r$unit)), stratum, FUN = function(u) length(unique(u)))
+  errors_of_area(r, weighted_placements(r), stratum) * ifelse(n > 1, sqrt(n / (n - 1)), 1)
+}
+
+shares_of_label <- function(r, label) {
+  w <- weights_of(r) * (r$y == label)
+  if (sum(w) > 0) w / sum(w) else w
+}
+
+# Covariances of the areas of strata whose rows are of the same clusters, and sums of the products of
+# the clusters' shares in the weight of label 1 and of label 0.
+areas_between <- function(rows, variance) {
+  unit <- lapply(rows, `[[`, "unit")
+  covariance <- products_of_strata(unit, lapply(rows, scaled_errors))
+  diag(covariance) <- ifelse(is.finite(variance), variance, 0)
+  labels <- lapply(1:0, function(label) {
+    products_of_strata(unit, lapply(rows, shares_of_label, label))
+  })
+  list(covariance = covariance, labels = labels)
 }
 
 # Areas as columns; degrees of freedom where rows have weights or clusters.
@@ -370,7 +434,7 @@ columns_of_areas <- function(areas, designed) {
 
 # All rows of each of `count` strata: their areas as one group (`as_one`) and as group `g` is compared
 # with it, with what both share.
-areas_of_all <- function(y, score, place, stratum, count, design, g) {
+areas_of_all <- function(y, score, place, stratum, count, design, g, spread = FALSE) {
   designed <- !is.null(design$weight) || !is.null(design$cluster)
   found <- lapply(seq_len(count), function(h) {
     here <- stratum == h
@@ -382,15 +446,47 @@ areas_of_all <- function(y, score, place, stratum, count, design, g) {
     none <- list(of_all = area_of(r[0L, ]), parts = rep(NaN, 3L))
     of_group <- area_of(rows[[g]])
     c(
-      list(as_one = area_of(r)),
+      list(as_one = area_of(r), rows = r, small = small),
       if (is.finite(of_group$value)) shared_with_all(r, g, small) else none
     )
   })
-  list(
+  all <- list(
     as_one = columns_of_areas(lapply(found, `[[`, "as_one"), designed),
     of_all = columns_of_areas(lapply(found, `[[`, "of_all"), designed),
     shared = vapply(found, `[[`, c(0, 0, 0), "parts")
   )
+  if (spread) {
+    rows <- lapply(found, `[[`, "rows")
+    unit <- lapply(rows, `[[`, "unit")
+    all$between <- areas_between(rows, all$as_one$variance)
+    inside <- lapply(rows, function(r) r$place == g)
+    of_all <- Map(
+      function(r, one) scaled_errors(r, ifelse(one$small[r$place] & r$place != g, 0, r$place)),
+      rows,
+      found
+    )
+    own <- Map(
+      function(r, i) {
+        e <- numeric(nrow(r))
+        e[i] <- scaled_errors(r[i, ])
+        e
+      },
+      rows,
+      inside
+    )
+    from_group <- Map(`*`, of_all, inside)
+    from_others <- Map(`-`, of_all, from_group)
+    products <- list(
+      products_of_strata(unit, from_group),
+      products_of_strata(unit, from_others),
+      products_of_strata(unit, own, from_group)
+    )
+    all$shared_between <- lapply(1:3, function(k) {
+      diag(products[[k]]) <- ifelse(is.finite(all$shared[k, ]), all$shared[k, ], 0)
+      products[[k]]
+    })
+  }
+  all
 }
 
 # Rows of comparisons within strata beside the `crude` ones of the same pairs, as one family of
@@ -543,36 +639,71 @@ adjusted_area_values <- function(a) {
   if (of_all) {
     areas[[2L]] <- of_cells(a$all$as_one, used)
   }
+  # what strata share whose rows are of the same clusters
+  of_used <- function(x) x[used, used, drop = FALSE]
+  with_used <- function(b) {
+    list(covariance = of_used(b$covariance), labels = lapply(b$labels, of_used))
+  }
+  between <- lapply(a$between, with_used)
+  total_of <- function(x) if (is.matrix(x)) sum(outer(share, share) * x) else sum(share^2 * x)
   value <- vapply(areas, function(one) if (length(used)) sum(share * one$area) else NaN, 0)
-  limits <- function(one, critical) {
+  limits <- function(one, critical, between = NULL) {
     if (!length(used)) {
       return(c(NaN, NaN))
     }
     terms <- share^2 * one$variance
-    df <- sum(terms)^2 / sum(terms^2 / one$df)
-    if (!sum(terms) > 0) {
+    variance <- sum(terms)
+    df <- variance^2 / sum(terms^2 / one$df)
+    if (!variance > 0) {
       df <- sum(one$df)
+    }
+    factor <- 1
+    if (!is.null(between) && variance > 0) {
+      total <- max(total_of(between$covariance), 0)
+      factor <- max(total / variance, 1)
+      variance <- total
+      df <- max(
+        min(vapply(
+          between$labels,
+          function(w) {
+            df_of_shared(share * sqrt(diag(between$covariance) / diag(w)), w)
+          },
+          0
+        )),
+        1
+      )
     }
     by_logit <- -stats::qt(stats::pnorm(-critical), df)
     wider_limits_of_area(
       sum(share * one$area),
-      sum(terms),
+      variance,
       by_logit,
       if (is.null(a$df)) critical else by_logit,
       one$positives,
       one$negatives,
-      share
+      share * sqrt(factor)
     )
   }
-  own <- function(group, critical) limits(areas[[group]], critical)
+  shown <- between
+  if (of_all && length(between)) {
+    shown[[2L]] <- with_used(a$all$between)
+  }
+  own <- function(group, critical) {
+    limits(areas[[group]], critical, if (length(shown)) shown[[group]])
+  }
   small <- vapply(
     cells,
     function(k) {
       beyond <- min(rowSums(a$counted[, k, drop = FALSE] - 1))
-      !length(k) || beyond < FEWEST_BEYOND_OF_LABEL
+      !length(k) || beyond < FEWEST_BEYOND_OF_LABEL - 1e-9
     },
     NA
   )
+  if (length(between) && length(used)) {
+    # a cluster in several strata counts once
+    units <- function(b) min(vapply(b$labels, function(w) 1 / total_of(w), 0)) - 1
+    small <- small | vapply(between, units, 0) < FEWEST_BEYOND_OF_LABEL - 1e-9
+  }
   values <- mover_values(
     value,
     vapply(cells, function(k) sum(share^2 * a$variance[k]), 0),
@@ -585,12 +716,24 @@ adjusted_area_values <- function(a) {
     values$n[2L] <- sum(values$n)
     of_both <- list(areas[[1L]], of_cells(a$all$of_all, used))
     values$against <- function(g, reference, ratio) {
-      parts <- rbind(of_both[[1L]]$variance, of_both[[2L]]$variance, a$all$shared[, used])
+      parts <- c(
+        lapply(of_both, `[[`, "variance"),
+        lapply(1:3, function(k) a$all$shared[k, used])
+      )
+      joined <- between
+      if (length(between)) {
+        of_parts <- lapply(a$all$shared_between, of_used)
+        joined[[2L]] <- shown[[2L]]
+        joined[[2L]]$covariance <- of_parts[[1L]] + of_parts[[2L]]
+        parts <- c(lapply(joined, `[[`, "covariance"), of_parts)
+      }
       contrast <- if (!small[1L]) {
         contrast_of_areas(
           value,
-          function(k, critical) limits(of_both[[k]], critical),
-          as.vector(parts %*% share^2),
+          function(k, critical) {
+            limits(of_both[[k]], critical, if (length(joined)) joined[[k]])
+          },
+          vapply(parts, total_of, 0),
           ratio
         )
       }
@@ -602,7 +745,7 @@ adjusted_area_values <- function(a) {
       )
     }
   }
-  c(values, list(cells = cells))
+  c(values, list(cells = cells, spread = length(between) > 0))
 }
 
 # Degrees of freedom of the variances: of the rarer label, or those of the design.
@@ -654,7 +797,10 @@ crosscheck_adjusted_areas <- function(
   df = NULL,
   as_one = NULL,
   of_all = NULL,
-  shared = NULL
+  shared = NULL,
+  between = NULL,
+  between_all = NULL,
+  shared_between = NULL
 ) {
   a <- list(area = area, variance = variance, positives = positives, negatives = negatives, n = n)
   a$counted <- if (is.null(counted)) rbind(positives, negatives) else matrix(counted, 2L)
@@ -673,6 +819,21 @@ crosscheck_adjusted_areas <- function(
       shared = matrix(shared, 3L, byrow = TRUE)
     )
   }
+  if (!is.null(between)) {
+    # of each side covariance, and products of shares in label 1 and in label 0
+    size <- length(area) / 2
+    matrices <- function(x) {
+      of_each <- matrix(x, size^2)
+      lapply(seq_len(ncol(of_each)), function(k) matrix(of_each[, k], size, byrow = TRUE))
+    }
+    side <- function(x) list(covariance = x[[1L]], labels = x[2:3])
+    x <- matrices(between)
+    a$between <- list(side(x[1:3]), side(x[4:6]))
+    if (!is.null(shared)) {
+      a$all$between <- side(matrices(between_all))
+      a$all$shared_between <- matrices(shared_between)
+    }
+  }
   row <- compare_adjusted_areas(
     a,
     contrast,
@@ -687,6 +848,9 @@ compare_adjusted_areas <- function(a, contrast, limit, level, together) {
   values <- adjusted_area_values(a)
   found <- area_homogeneity(a, values$cells)
   if (contrast == "ratio") {
+    found[2:3] <- NaN
+  }
+  if (values$spread) {
     found[2:3] <- NaN
   }
   if (!is.null(a$all)) {

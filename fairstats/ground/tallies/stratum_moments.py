@@ -237,14 +237,16 @@ class StratumMoments:
         return joined._take_groups((0, 1))
 
 
-def cross_with_strata(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
+def cross_with_strata(
+    outcomes: Outcomes, *, refuse_spread: bool = True
+) -> tuple[tuple[str, ...], Outcomes]:
     """Names of the strata, and the rows with the crossings of stratum and group as groups.
 
-    An error where clusters lie in several of them.
+    `refuse_spread`: an error where clusters lie in several of them; else these keep their code.
     """
     strata, crossed = _cross(outcomes)
     _, is_spread = _clusters_by_crossing(outcomes, crossed)
-    if is_spread:
+    if is_spread and refuse_spread:
         _refuse_clusters_in_several_strata(outcomes, crossed.groups.codes)
     return strata, crossed
 

@@ -16,6 +16,9 @@ I₁, I₀ and I the clusters with rows of label 1, of label 0, and all. The sha
 the rows of a label are held fixed in an area of several groups: then mean V is that of the row's
 own group and label, and two areas of overlapping rows vary together by the products of their w·d.
 
+Clusters with rows in several strata make areas of these vary together, by the products of their sums
+of w·d, each with √(n/(n − 1)) of its stratum.
+
 References: DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44, 837–845; Obuchowski (1997),
 Nonparametric analysis of clustered ROC curve data, Biometrics 53, 567–578.
 """
@@ -29,9 +32,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, Numbers
+from fairstats.ground.checks import Floats, Numbers, check_given
 from fairstats.ground.outcomes import even_weights
 from fairstats.numerics.means.ranks import Areas
+from fairstats.numerics.means.shared_units import products_between_strata
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,7 @@ class BesideAll:
 
     What rows of the group add to the variance of B is `from_group`, and all others add `from_others`;
     `covariance`: of A and B, which have errors from rows of the group both. Floats, or arrays of
-    shape (H,) of the strata.
+    shape (H,) of the strata, or (H, H) where these share clusters.
     """
 
     area: Areas
@@ -134,23 +138,26 @@ class BesideAll:
 
     def take(self, places: NDArray[np.bool_]) -> BesideAll:
         """Some of the strata, of arrays of shape (H,)."""
-        return BesideAll(
-            area=self.area.take(places),
-            of_all=self.of_all.take(places),
-            from_group=np.asarray(self.from_group)[places],
-            from_others=np.asarray(self.from_others)[places],
-            covariance=np.asarray(self.covariance)[places],
-        )
+        columns = {}
+        for name in ("from_group", "from_others", "covariance"):
+            of_strata = np.asarray(getattr(self, name))
+            columns[name] = of_strata[np.ix_(*[places] * of_strata.ndim)]
+        return BesideAll(area=self.area.take(places), of_all=self.of_all.take(places), **columns)
 
     def part(self, scales: tuple[float, float], shares: Floats | None = None) -> Part:
         """The variance of Σ ω·(A/scale − B/scale of all), `shares` the ω of strata."""
         weights = np.ones(1) if shares is None else shares
 
         def total(variance: Numbers) -> float:
+            if np.ndim(variance) == 2:
+                return float(weights @ variance @ weights)
             return float((weights**2 * variance).sum())
 
         own, everybody = scales
-        variances = (total(self.area.variance), total(self.of_all.variance))
+        variances = []
+        for areas in (self.area, self.of_all):
+            shared = areas.between
+            variances.append(total(areas.variance if shared is None else shared.covariance))
         of_group = (
             variances[0] / own**2
             - 2 * total(self.covariance) / (own * everybody)
@@ -185,6 +192,72 @@ def area_of_rows(rows: ScoredRows) -> Areas:
     deviation = _deviations(rows, placements)
     variance = variance_of(rows, deviation)
     return _with_sizes(rows, area, variance, deviation)
+
+
+def errors_of_area(rows: ScoredRows) -> Floats:
+    """What every row adds to the error of the area of all of them, w·d."""
+    return rows.weight * _deviations(rows, rows.placements())
+
+
+def scaled_errors(rows: ScoredRows) -> Floats:
+    """The same, in every stratum times √(n/(n − 1)), n its rows or clusters."""
+    errors = errors_of_area(rows)
+    for stratum in np.unique(rows.stratum).tolist():
+        inside = rows.stratum == stratum
+        errors[inside] *= np.sqrt(_bessel(rows.count_units(inside)))
+    return errors
+
+
+def shares_in_labels(rows: ScoredRows) -> Floats:
+    """Share of every row in the weight of its label."""
+    shares = np.zeros(rows.place.size)
+    for label in rows.of_label():
+        shares[label] = rows.weight[label] / rows.weight[label].sum()
+    return shares
+
+
+def areas_between_strata(
+    rows: ScoredRows, variances: Floats, shape: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """What areas of the strata share whose rows are of the same clusters, of every side.
+
+    `rows`: of crossings of strata and sides, the sides of a stratum next to each other; `variances`:
+    of their areas; `shape`: numbers of strata and of sides. Covariances have the shape (sides, H,
+    H), products of the clusters' shares in the weight of either label (2, sides, H, H).
+    """
+    unit = check_given("cluster", rows.unit)
+    errors = np.zeros(rows.place.size)
+    shares = np.zeros(rows.place.size)
+    for cell in np.flatnonzero(np.isfinite(variances)).tolist():
+        chosen = rows.stratum == cell
+        inside = rows.of(chosen).as_one()
+        errors[chosen] = scaled_errors(inside)
+        shares[chosen] = shares_in_labels(inside)
+    covariance = products_between_strata(unit, rows.stratum, errors, shape)
+    covariance = with_variances(covariance, variances.reshape(shape).T)
+    return covariance, units_between_strata(rows, unit, rows.stratum, shares, shape)
+
+
+def with_variances(covariance: Floats, variances: Floats) -> Floats:
+    """Covariances of strata, shape (…, H, H), with these on the diagonal, 0 where there are none."""
+    places = np.arange(covariance.shape[-1])
+    filled = covariance.copy()
+    filled[..., places, places] = np.nan_to_num(variances)
+    return filled
+
+
+def units_between_strata(
+    rows: ScoredRows,
+    unit: NDArray[np.intp],
+    cell: NDArray[np.intp],
+    shares: Floats,
+    shape: tuple[int, int],
+) -> Floats:
+    """Σ_u a_uh·a_uk of either label, from the shares of rows in its weight."""
+    found = []
+    for label in rows.of_label():
+        found.append(products_between_strata(unit[label], cell[label], shares[label], shape))
+    return np.stack(found)
 
 
 def _with_sizes(rows: ScoredRows, area: float, variance: float, deviation: Floats) -> Areas:

@@ -30,7 +30,8 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
-from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, names_of_pair
+from fairstats.methods.rates.numbers.strata_areas import StratumAreas
+from fairstats.methods.rates.numbers.strata_pairs import PairNames, names_of_pair
 from fairstats.methods.rates.numbers.stratified import (
     ROOTS,
     StratifiedNumberDifferenceResult,
@@ -143,9 +144,10 @@ def stratified(
             continue
         places = _places_of_pair(comparison, within, result.settings.comparisons)
         arguments, design = _areas_for_r(result.stratum_areas, within.cells.n, places)
-        if result.settings.comparisons == "overall":
-            group = within.groups.index(comparison.group)
-            design.update(_everybody_for_r(result.stratum_areas, group))
+        names = names_of_pair(
+            within, comparison.group, comparison.reference, result.settings.comparisons
+        )
+        design.update(_shared_areas_for_r(result.stratum_areas, names))
         choices = {"contrast": result.scale, **_choices_of_strata(result, together), **design}
         twin = _TWIN_OF_ADJUSTED_AREAS
         (row,) = rows_of(bench.call(twin, *arguments, **choices))
@@ -226,18 +228,33 @@ def _areas_for_r(
     return arguments, design
 
 
-def _everybody_for_r(areas: StratumAreas, group: int) -> dict[str, Any]:
-    """Areas of all rows of every stratum, as one group and as a group is compared with them."""
+def _shared_areas_for_r(areas: StratumAreas, names: PairNames) -> dict[str, Any]:
+    """Areas of all rows beside which a group is compared, and what strata share of clusters."""
+    found = {}
+    if areas.covariance is not None:
+        sides = [_between_for_r(areas, place) for place in names.places]
+        found["between"] = np.concatenate(sides)
+    if not names.of_all:
+        return found
     everybody = check_given("everybody", areas.everybody)
+    group = names.places[0]
     columns = [everybody.area, everybody.variance, everybody.positives, everybody.negatives]
     if everybody.df is not None:
         columns.append(everybody.df)
     of_all = np.array(columns, dtype=np.float64)
-    return {
-        "as_one": of_all[:, :, 0].ravel(),
-        "of_all": of_all[:, :, 1 + group].ravel(),
-        "shared": check_given("shared", areas.shared)[:, :, group].ravel(),
-    }
+    found["as_one"] = of_all[:, :, 0].ravel()
+    found["of_all"] = of_all[:, :, 1 + group].ravel()
+    found["shared"] = check_given("shared", areas.shared)[:, :, group].ravel()
+    if areas.shared_between is not None:
+        found["between_all"] = _between_for_r(everybody, 0)
+        found["shared_between"] = areas.shared_between[:, group].ravel()
+    return found
+
+
+def _between_for_r(areas: StratumAreas, place: int) -> Floats:
+    """Covariance of the areas of strata, and products of shares in both labels."""
+    between = check_given("covariance", areas._between(place))
+    return np.concatenate([between.covariance.ravel(), between.weights.ravel()])
 
 
 def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:

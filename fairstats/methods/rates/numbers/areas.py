@@ -257,10 +257,15 @@ def beside_everybody(scored: ScoredRows, group: int, notes: Sequence[str]) -> Be
 
     `notes`: why a group has no area: such groups are one stratum.
     """
+    return area_beside_all(with_small_joined(scored, group, notes), scored.stratum == group)
+
+
+def with_small_joined(scored: ScoredRows, group: int, notes: Sequence[str]) -> ScoredRows:
+    """The rows with all groups but one that have too few of a label as one stratum."""
     small = [place for place, note in enumerate(notes) if note and place != group]
     stratum = scored.stratum.copy()
     stratum[np.isin(stratum, small)] = len(notes)
-    return area_beside_all(replace(scored, stratum=stratum), scored.stratum == group)
+    return replace(scored, stratum=stratum)
 
 
 def contrast_beside_all(beside: BesideAll, *, ratio: bool) -> PartContrast:

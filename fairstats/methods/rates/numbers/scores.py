@@ -74,8 +74,9 @@ from fairstats.methods.rates.numbers.regressions import (
     regression_values,
 )
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.strata_areas import StratumAreas
 from fairstats.methods.rates.numbers.strata_limits import CellValues
-from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, rows_by_side
+from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.strata_parts import part_cells
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -659,9 +660,12 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
             if settings.comparisons == OVERALL_ROWS:
                 cells = _beside_everybody(cells, _rows_of_strata(rows.required_outcomes()), metric)
         elif metric == AREA:
-            _, crossed = cross_with_strata(by_side)
+            is_spread = within.shared is not None
+            _, crossed = cross_with_strata(by_side, refuse_spread=False)
             scored = scored_rows(CutRows(outcomes=crossed))
-            areas = StratumAreas._from_rows(scored, len(within.strata), n_sides)
+            areas = StratumAreas._from_rows(
+                scored, len(within.strata), n_sides, is_spread=is_spread
+            )
             if settings.comparisons == OVERALL_ROWS:
                 areas = areas._with_everybody(_rows_of_strata(rows.required_outcomes()))
         return _Sums(moments, within=within, areas=areas, cells=cells)

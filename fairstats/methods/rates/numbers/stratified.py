@@ -33,16 +33,15 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
     NumbersResult,
 )
+from fairstats.methods.rates.numbers.strata_areas import StratumAreas, pair_of_areas
 from fairstats.methods.rates.numbers.strata_limits import (
     CellValues,
     StratumValues,
 )
 from fairstats.methods.rates.numbers.strata_pairs import (
     PairNames,
-    StratumAreas,
     WithinStrataOfPair,
     names_of_pair,
-    pair_of_areas,
     pair_within_strata,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
