@@ -63,6 +63,27 @@ products_of_strata <- function(unit, x, y = x) {
   crossprod(table_of(x), table_of(y))
 }
 
+# Correlations of the values of strata, by what clusters move these: of every stratum a list of `unit`
+# and `x`.
+correlations_of <- function(moves) {
+  pick <- function(name) lapply(moves, function(m) if (is.null(m)) numeric(0) else m[[name]])
+  products <- products_of_strata(pick("unit"), pick("x"))
+  deviation <- sqrt(diag(products))
+  found <- products / outer(deviation, deviation)
+  found[!is.finite(found)] <- 0
+  diag(found) <- 1
+  found
+}
+
+# The root of the sum of squares of distances in all strata, or of their products where values of these
+# have correlations.
+root_of_distances <- function(distance, correlations = NULL) {
+  if (is.null(correlations) || !all(is.finite(distance))) {
+    return(sqrt(sum(distance^2)))
+  }
+  sqrt(max(sum(outer(distance, distance) * correlations), 0))
+}
+
 # What the crossings `k` of one group share, from sums of products of cluster weights and of excesses;
 # NULL where clusters lie in one stratum each.
 shared_by_strata <- function(m, k) {

@@ -853,10 +853,8 @@ quantile_of_weighted_rows <- function(x, w, unit, order) {
 quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales = NULL) {
   weights <- function(s) if (is.null(s$w)) rep(1, length(s$x)) else s$w
   excess <- function(s, value) {
-    w <- weights(s)
-    below <- as.numeric(s$x <= value)
-    e <- (w * (below - stats::weighted.mean(below, w)) / sum(w))[w > 0]
-    if (is.null(s$unit)) e else as.vector(rowsum(e, s$unit[w > 0]))
+    e <- excess_below(s, value)
+    if (is.null(s$unit)) e else as.vector(rowsum(e, s$unit[weights(s) > 0]))
   }
   product <- function(a, b) sum(a * b) * length(a) / max(length(a) - 1, 1)
   both <- list(own, everybody)
@@ -867,6 +865,20 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales =
   variance <- c(product(here[[1L]], here[[1L]]), product(of_all, of_all))
   widths <- vapply(both, function(q) diff(q$own(2)), 0)
   slope <- ifelse(variance > 0, widths / (4 * sqrt(variance)), 0)
+  moves <- function() {
+    # what rows of the group, and all others, add to the error of the difference, or of the ratio here
+    here <- slope / if (ratio) values else 1
+    of_rows <- function(k, by) {
+      s <- samples[[k]]
+      list(unit = s$unit[weights(s) > 0], x = by * excess_below(s, values[2L]))
+    }
+    own <- of_rows(g, -share[g] * here[2L])
+    own$x <- own$x + here[1L] * excess_below(samples[[g]], values[1L])
+    others <- lapply(setdiff(seq_along(samples), g), function(k) of_rows(k, share[k] * here[2L]))
+    pick <- function(name) unlist(lapply(others, `[[`, name))
+    list(own, list(unit = pick("unit"), x = pick("x")))
+  }
+  moves <- if (!is.null(all$unit)) moves()
   # of sums over strata errors are divided by these
   if (ratio) {
     slope <- slope / if (is.null(scales)) values else scales
@@ -887,7 +899,7 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales =
   whole <- slope^2 * variance
   counted <- ifelse(whole > 0, sqrt(pmax(c(from_group, from_others), 0) / whole), 1)
   scale <- if (ratio) function(x) ifelse(x > 0, suppressWarnings(log(x)), -Inf) else identity
-  mover_of_two(
+  found <- mover_of_two(
     scale(values),
     function(k, critical) {
       centre <- scale(values[k])
@@ -900,6 +912,16 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales =
     if (ratio) exp else identity,
     scale
   )
+  found$moves <- moves
+  found
+}
+
+# w (1 of those up to a value - their share) / sum(w) of every row that has a weight.
+excess_below <- function(s, value) {
+  w <- if (is.null(s$w)) rep(1, length(s$x)) else s$w
+  # a quantile that is one of the numbers may come out one digit below it
+  below <- as.numeric(s$x <= value + 1e-12 * abs(value))
+  (w * (below - stats::weighted.mean(below, w)) / sum(w))[w > 0]
 }
 
 # What every sample has, and what compares two.
@@ -1308,6 +1330,9 @@ coefficient_beside_all <- function(all, g, metric) {
     value[k] + c(-1, 1) * if (k == 1L) reach(critical) else 0
   })
   found$std_error <- sqrt(sum(terms))
+  if (!is.null(all$unit)) {
+    found$moves <- rep(list(list(unit = sort(unique(all$unit)), x = moved)), 2L)
+  }
   found
 }
 

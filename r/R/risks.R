@@ -732,10 +732,11 @@ both_beside_all <- function(own, everybody, rows, g, metric) {
     sum(of_units^2) * length(of_units) / max(length(of_units) - 1, 1)
   }
   others <- setdiff(unique(rows$place), g)
-  list(
+  both <- list(
     brier_part(own$value, own$inner, sqrt(spread(g)), own$df),
     brier_part(everybody$value, everybody$inner, sqrt(sum(vapply(others, spread, 0))), everybody$df)
   )
+  structure(both, moved = moved)
 }
 
 plain_part <- function(r, metric) {

@@ -61,15 +61,23 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
     ends - rep(shift[[g]], each = 2L)
   }
   value <- vapply(of_strata, function(v) if (length(used)) sum(share * v) else NaN, 0)
-  over_strata <- function(g, ends) {
-    reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+  over_strata <- function(g, ends, correlations = NULL) {
+    reach <- function(gap) root_of_distances(share * pmax(gap, 0), correlations)
     value[g] + c(-reach(of_strata[[g]] - ends[1L, ]), reach(ends[2L, ] - of_strata[[g]]))
+  }
+  # of strata that share clusters
+  shared <- !is.null(cells$moves) && length(used) > 0L
+  related <- if (shared) {
+    list(
+      correlations_of(cells$moves[at[[1L]]]),
+      correlations_of(if (of_all) lapply(everybody, `[[`, "moves") else cells$moves[at[[2L]]])
+    )
   }
   own <- function(g, critical) {
     if (!length(used)) {
       return(c(NaN, NaN))
     }
-    over_strata(g, limits_of(g, critical))
+    over_strata(g, limits_of(g, critical), related[[g]])
   }
   ratio <- contrast == "ratio"
   none <- !length(used) || (ratio && !all(cells$positive[unlist(at)]))
@@ -89,13 +97,13 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
         n = values$n[2L],
         own = function(critical) own(2L, critical),
         contrast = if (!none) {
-          contrast_over_strata(everybody, value, shift, share, over_strata, ratio)
+          contrast_over_strata(everybody, value, shift, share, over_strata, ratio, shared)
         }
       )
     }
   }
   found <- c(0, NaN, NaN)
-  if (!none && !of_all) {
+  if (!none && !of_all && !shared) {
     scale <- if (ratio) log else identity
     widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 2)))^2 / 16, numeric(length(used)))
     found <- cochran_test(
@@ -107,22 +115,26 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
 }
 
 # A group beside everybody over strata: the distances that each stratum's contrast has, by MOVER.
-contrast_over_strata <- function(everybody, value, shift, share, over_strata, ratio) {
+contrast_over_strata <- function(everybody, value, shift, share, over_strata, ratio, shared) {
   parts <- lapply(everybody, function(all) all$contrast(if (ratio) value))
+  related <- if (shared) {
+    lapply(1:2, function(k) correlations_of(lapply(parts, function(part) part$moves[[k]])))
+  }
   scale <- if (ratio) function(x) log(pmax(x, 0)) else identity
   back <- if (ratio) exp else identity
   found <- mover_of_two(
     scale(value),
     function(k, critical) {
       ends <- vapply(parts, function(part) back(part$limits_of(k, critical)), c(0, 0))
-      scale(over_strata(k, ends - rep(shift[[k]], each = 2L)))
+      scale(over_strata(k, ends - rep(shift[[k]], each = 2L), related[[k]]))
     },
     back,
     scale
   )
   # a jackknife has a standard error of its own
   if (!is.null(everybody[[1L]]$has_error)) {
-    found$std_error <- sqrt(sum((share * vapply(parts, `[[`, 0, "std_error"))^2))
+    errors <- vapply(parts, `[[`, 0, "std_error")
+    found$std_error <- root_of_distances(share * errors, related[[1L]])
   }
   found
 }
@@ -138,8 +150,18 @@ weight_of_cells <- function(cell, count, weight) {
 
 # Quantiles of all crossings.
 quantiles_of_cells <- function(y, cell, count, order, weight = NULL, cluster = NULL) {
-  one_group_each(cluster, cell)
-  values <- quantile_values(samples_of(y, cell, count, FALSE, weight, cluster), order)
+  samples <- samples_of(y, cell, count, FALSE, weight, cluster)
+  values <- quantile_values(samples, order)
+  moves <- if (!is.null(cluster) && lies_in_several(cell, cluster)) {
+    Map(
+      function(s, value) {
+        kept <- if (is.null(s$w)) rep(TRUE, length(s$x)) else s$w > 0
+        list(unit = s$unit[kept], x = excess_below(s, value))
+      },
+      samples,
+      values$value
+    )
+  }
   rarer <- min(order, 1 - order)
   least <- max(ceiling(FEWEST_BEYOND_QUANTILE / rarer - 1e-9), FEWEST_UNITS)
   list(
@@ -149,6 +171,7 @@ quantiles_of_cells <- function(y, cell, count, order, weight = NULL, cluster = N
     positive = !is.na(values$least) & values$least > 0,
     n = values$n,
     weight = weight_of_cells(cell, count, weight),
+    moves = moves,
     method = values$method
   )
 }
@@ -175,6 +198,10 @@ quantiles_of_all_in_strata <- function(y, stratum, place, count, order, weight, 
       value = everybody$value,
       own = everybody$own,
       bias = 0,
+      moves = if (!is.null(all$unit)) {
+        kept <- if (is.null(all$w)) rep(TRUE, length(all$x)) else all$w > 0
+        list(unit = all$unit[kept], x = excess_below(all, everybody$value))
+      },
       contrast = function(scales) {
         own <- quantile_of_sample(samples[[at]], order)
         quantile_beside_all(samples, at, own, all, everybody, ratio, scales)
@@ -205,6 +232,7 @@ regressions_of_all_in_strata <- function(
       value = fitted$value,
       own = function(critical) fitted$own(1L, critical),
       bias = bias_of_regression(all, metric),
+      moves = if (!is.null(unit)) moves_of_regression(all, metric),
       has_error = TRUE,
       contrast = function(scales) coefficient_beside_all(all, g, metric)
     )
@@ -246,7 +274,14 @@ regressions_of_cells <- function(metric, y, score, cell, count, weight = NULL, c
   values[enough] <- fitted$value
   bias[enough] <- vapply(rows[enough], bias_of_regression, 0, metric)
   place <- cumsum(enough)
+  moves <- vector("list", count)
+  if (!is.null(cluster) && lies_in_several(cell, cluster)) {
+    moves[enough] <- lapply(rows[enough], moves_of_regression, metric)
+  } else {
+    moves <- NULL
+  }
   list(
+    moves = moves,
     value = values,
     own = function(k, critical) fitted$own(place[k], critical),
     enough = enough & abs(values) < 50,
@@ -282,6 +317,19 @@ bias_of_regression <- function(r, metric) {
   moved[ncol(x)]
 }
 
+# What each cluster moves the last coefficient by.
+moves_of_regression <- function(r, metric) {
+  r$w <- weights_of(r)
+  r$x <- stats::qlogis(r$score)
+  r <- r[r$w > 0, ]
+  model <- if (metric == "calibration_slope") y ~ x else y ~ offset(x)
+  w <- r$w / mean(r$w)
+  fit <- stats::glm(model, stats::quasibinomial(), r, weights = w, epsilon = 1e-14, maxit = 100)
+  x <- stats::model.matrix(fit)
+  steps <- steps_of_jackknife(x, r$y, w, stats::fitted(fit), r$unit)
+  list(unit = sort(unique(r$unit)), x = steps[nrow(steps), ])
+}
+
 # What each unit moves the coefficients by, a column each: (H - H_u)^-1 s_u.
 steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
   unit <- if (is.null(unit)) seq_along(y) else as.integer(factor(unit))
@@ -300,7 +348,7 @@ steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
 
 # What compares two groups within strata, for adjusted_rows().
 quantiles_in_strata <- function(y, order, place) {
-  function(cell, count, design, about, together) {
+  compare <- function(cell, count, design, about, together) {
     cells <- quantiles_of_cells(y, cell, count, order, design$weight, design$cluster)
     if (identical(about$comparisons, "overall")) {
       cells$all <- quantiles_of_all_in_strata(
@@ -320,10 +368,12 @@ quantiles_in_strata <- function(y, order, place) {
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
     }
   }
+  # clusters may lie in several strata
+  structure(compare, across = TRUE)
 }
 
 regressions_in_strata <- function(metric, y, score, place) {
-  function(cell, count, design, about, together) {
+  compare <- function(cell, count, design, about, together) {
     cells <- regressions_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
     if (identical(about$comparisons, "overall")) {
       cells$all <- regressions_of_all_in_strata(
@@ -343,6 +393,8 @@ regressions_in_strata <- function(metric, y, score, place) {
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
     }
   }
+  # clusters may lie in several strata
+  structure(compare, across = TRUE)
 }
 
 # Every number of a comparison of a report, from the rows; `cell`: the crossing of each row, `pair`:

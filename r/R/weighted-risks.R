@@ -335,18 +335,39 @@ parts_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster
   parts[enough] <- lapply(rows[enough], function(r) {
     if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)
   })
+  moves <- NULL
+  if (!is.null(cluster) && lies_in_several(cell, cluster)) {
+    moves <- vector("list", count)
+    moves[enough] <- lapply(rows[enough], moves_of_part, metric)
+  }
   units <- function(r) {
     w <- weights_of(r)
     kish(if (is.null(r$unit)) w else as.vector(tapply(w, r$unit, sum)))
   }
   list(
     metric = metric,
+    moves = moves,
     parts = parts,
     enough = enough,
     n = vapply(rows, nrow, 0L),
     size = vapply(rows, units, 0),
     weight = weight_of_cells(cell, count, weight)
   )
+}
+
+# What rows of clusters move a part by; of y(1 - y) they move y.
+moves_of_part <- function(r, metric) {
+  kept <- weights_of(r) > 0
+  found <- weighted_risks(r)
+  gain <- found$y
+  if (metric != "uncertainty") {
+    forecast <- found$score[found$place]
+    if (metric == "discrimination") {
+      forecast <- rep(sum(found$w * found$y) / sum(found$w), length(forecast))
+    }
+    gain <- (found$y - forecast)^2 - (found$y - weighted_curve(found)[found$place])^2
+  }
+  list(unit = r$unit[kept], x = found$w * (gain - stats::weighted.mean(gain, found$w)))
 }
 
 # One comparison within strata: sums over strata of parts and of their variances; of uncertainty of
@@ -368,8 +389,21 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
     of_strata[[2L]] <- lapply(cells$all[used], `[[`, "part")
   }
   apart <- cells$metric == "uncertainty"
+  # correlations of strata that share clusters; of y(1 - y) without their signs
+  moves_of <- function(m) {
+    found <- correlations_of(m)
+    if (apart) abs(found) else found
+  }
+  shared <- !is.null(cells$moves) && length(used) > 0L
+  related <- list(NULL, NULL)
+  if (shared) {
+    related[[1L]] <- moves_of(cells$moves[at[[1L]]])
+    related[[2L]] <- moves_of(
+      if (of_all) lapply(cells$all[used], `[[`, "moves") else cells$moves[at[[2L]]]
+    )
+  }
   join <- if (length(used)) {
-    function(parts, size) {
+    function(parts, size, correlations) {
       pick <- function(name) vapply(parts, `[[`, 0, name)
       value <- pick("value")
       if (apart) {
@@ -378,15 +412,20 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
         v <- sum(share * (value - shift))
         own <- function(critical) {
           ends <- vapply(parts, function(p) p$own(critical), c(0, 0)) - rep(shift, each = 2L)
-          reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+          reach <- function(gap) root_of_distances(share * pmax(gap, 0), correlations)
           away <- value - shift
           pmin(pmax(v + c(-reach(away - ends[1L, ]), reach(ends[2L, ] - away)), 0), 0.25)
         }
         return(list(value = v, own = own))
       }
-      v <- share^2 * pick("error")^2
+      error <- share * pick("error")
+      v <- error^2
       df <- pick("df")
       squares <- sum(v^2 / df)
+      if (!is.null(correlations)) {
+        v <- error * drop(correlations %*% error)
+        squares <- sum(outer(v / sqrt(df), v / sqrt(df)) * correlations^2)
+      }
       total <- if (all(is.infinite(df))) {
         Inf
       } else if (squares > 0) {
@@ -398,7 +437,7 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
     }
   }
   none <- !length(used)
-  sides <- if (!none) Map(join, of_strata, size)
+  sides <- if (!none) Map(join, of_strata, size, related)
   n <- vapply(at, function(k) sum(cells$n[k]), 0)
   if (of_all) {
     n[2L] <- sum(n)
@@ -412,7 +451,10 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
   if (!none && !apart) {
     if (of_all) {
       both <- lapply(cells$all[used], `[[`, "both")
-      sides_of_contrast <- lapply(1:2, function(k) join(lapply(both, `[[`, k), size[[k]]))
+      sides_of_contrast <- lapply(1:2, function(k) {
+        moved <- lapply(cells$all[used], function(all) all$beside[[k]])
+        join(lapply(both, `[[`, k), size[[k]], if (shared) correlations_of(moved))
+      })
     } else {
       sides_of_contrast <- sides
     }
@@ -456,15 +498,23 @@ parts_of_all_in_strata <- function(metric, y, score, stratum, place, count, weig
     }
     own <- of_rows(rows[[g]])
     everybody <- of_rows(all)
+    both <- if (metric != "uncertainty") both_beside_all(own, everybody, all, g, metric)
+    beside <- if (!is.null(both) && !is.null(unit)) {
+      inside <- all$place == g
+      moved <- attr(both, "moved")
+      lapply(list(inside, !inside), function(k) list(unit = unit[k], x = moved[k]))
+    }
     list(
       part = everybody,
-      both = if (metric != "uncertainty") both_beside_all(own, everybody, all, g, metric)
+      both = both,
+      moves = if (!is.null(unit)) moves_of_part(all, metric),
+      beside = beside
     )
   })
 }
 
 parts_in_strata <- function(metric, y, score, place) {
-  function(cell, count, design, about, together) {
+  compare <- function(cell, count, design, about, together) {
     cells <- parts_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
     if (identical(about$comparisons, "overall")) {
       cells$all <- parts_of_all_in_strata(
@@ -483,6 +533,8 @@ parts_in_strata <- function(metric, y, score, place) {
       compare_adjusted_parts(cells, pair, about$limit, about$options$confidence_level, together)
     }
   }
+  # clusters may lie in several strata
+  structure(compare, across = TRUE)
 }
 
 # Every number of a comparison of a report, from the rows.

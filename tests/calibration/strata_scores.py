@@ -298,6 +298,13 @@ def _cells() -> Iterator[Cell]:
     large = [[(30, 60), (60, 120)]] * 3
     pair = ScoreLaw((1.5, 1.0), (0.3, 0.0))
     yield _area(AreaSetting(pair, large, "AUC .86, .76, shifted", cluster_rows=4))
+    across = AreaSetting(pair, large, "AUC .86, .76, shifted", cluster_rows=4, across=True)
+    yield _area(across)
+    yield _area(across._replace(comparisons="reference"))
+    few = [[(8, 16), (20, 40)]] * 6
+    yield _area(across._replace(sizes=few, cluster_rows=6, comparisons="reference"))
+    yield _area(across._replace(sizes=few, cluster_rows=6, cv=0.5))
+    yield _area(across._replace(law=TIED, sizes=opposite, cluster_rows=3, comparisons="reference"))
     for metric in ("miscalibration", "discrimination", "uncertainty"):
         yield _parts(metric, (plain.TIED_BAD, plain.TIED), [(60, 200)] * 3)
         yield _parts(metric, (plain.TIED, plain.TIED_BAD), [(300, 60), (120, 120), (60, 300)])

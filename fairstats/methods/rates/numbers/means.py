@@ -48,7 +48,12 @@ from fairstats.methods.rates.numbers.options import (
     make_number_settings,
     name_of_strata,
 )
-from fairstats.methods.rates.numbers.quantile_sides import quantiles_beside_all, quantiles_of_strata
+from fairstats.methods.rates.numbers.quantile_sides import (
+    QuantileOfAll,
+    quantiles_beside_all,
+    quantiles_of_strata,
+    shared_by_quantiles,
+)
 from fairstats.methods.rates.numbers.result import (
     STANDARDISED,
     NumberDifferenceResult,
@@ -57,7 +62,6 @@ from fairstats.methods.rates.numbers.result import (
 from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
 from fairstats.methods.rates.numbers.strata_draws import drawn_cells
 from fairstats.methods.rates.numbers.strata_limits import CellValues
-from fairstats.methods.rates.numbers.strata_of_all import Everybody
 from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
@@ -442,7 +446,7 @@ def _quantiles_by_stratum(
 ) -> CellValues:
     """Quantiles of every crossing of stratum and group, or all others of each."""
     rows, _ = rows_by_side(outcomes, settings.comparisons)
-    _, crossed = cross_with_strata(rows)
+    _, crossed = cross_with_strata(rows, refuse_spread=False)
     samples = _quantiles_of_groups(crossed, order)
     rarer = min(order, 1 - order)
     least = max(math.ceil(ROWS_BEYOND_QUANTILE / rarer - 1e-9), MIN_UNITS)
@@ -451,13 +455,18 @@ def _quantiles_by_stratum(
         enough.append(sample.rows >= least - 1e-9 and sample.size >= MIN_UNITS - 1e-9)
     positive = [sample.smallest > 0 for sample in samples]
     shape = (len(within.strata), len(rows.groups.labels))
-    everybody: tuple[Everybody, ...] = ()
+    everybody: tuple[QuantileOfAll, ...] = ()
     if settings.comparisons == OVERALL_ROWS:
         n_sides = shape[1]
         of_strata = [samples[first : first + n_sides] for first in range(0, len(samples), n_sides)]
-        everybody = tuple(quantiles_of_strata(outcomes, of_strata, order))
+        ratio = settings.threshold is not None
+        everybody = tuple(quantiles_of_strata(outcomes, of_strata, order, ratio=ratio))
+    shared = None
+    if within.shared is not None:
+        shared = shared_by_quantiles(crossed, samples, shape, everybody)
     return CellValues(
         everybody=everybody,
+        shared=shared,
         values=QuantileValues(groups=crossed.groups.labels, samples=samples),
         enough=np.array(enough).reshape(shape),
         positive=np.array(positive).reshape(shape),

@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
-from fairstats.methods.rates.numbers.areas import scored_rows
+from fairstats.ground.checks import Floats, check_given
+from fairstats.methods.rates.numbers.areas import names_and_masks, scored_rows
 from fairstats.methods.rates.numbers.compare import OVERALL, Side
 from fairstats.methods.rates.numbers.contrasts import (
     CentredContrast,
@@ -28,10 +28,11 @@ from fairstats.methods.rates.numbers.contrasts import (
     NumberContrast,
 )
 from fairstats.methods.rates.numbers.cutoffs import CutRows
-from fairstats.methods.rates.numbers.isotonic import PartValues, part_values
+from fairstats.methods.rates.numbers.isotonic import PartValues, part_values, risks_of
+from fairstats.methods.rates.numbers.strata_shared import NO_MOVES, Moves
 from fairstats.numerics.means.isotonic import BrierPart
 from fairstats.numerics.means.placements import ScoredRows
-from fairstats.numerics.means.weighted_risks import fit_of_sums
+from fairstats.numerics.means.weighted_risks import WeightedRisks, fit_of_sums, gains_of_rows
 
 
 def sides_of_all_parts(
@@ -62,6 +63,8 @@ class PartOfAll:
     """
 
     def __init__(self, rows: CutRows, metric: str, values: PartValues, first: int = 0) -> None:
+        self.rows = rows
+        self.metric = metric
         self.values = values
         self.first = first
         self.of_all = part_values(rows.as_one_group(), metric)
@@ -98,6 +101,21 @@ class PartOfAll:
         variances = self.gains.variances(group)
         return replace(own, variance=variances[0]), replace(whole, variance=variances[1])
 
+    def moves(self) -> Moves:
+        """What rows of clusters move the part by."""
+        (moves,) = moves_of_parts(self.rows.as_one_group(), self.metric)
+        return moves
+
+    def moves_beside(self, group: int) -> tuple[Moves, Moves] | None:
+        """What rows of a group, and all others, move the difference by; None of uncertainty."""
+        if self.gains is None or not self.has_error(group):
+            return None
+        outcomes = self.rows.required_outcomes()
+        unit = check_given("cluster", outcomes.cluster).codes.astype(np.intp)
+        values = self.gains.scored.weight * self.gains.shift(group)
+        inside = self.gains.scored.stratum == group
+        return Moves(unit[inside], values[inside]), Moves(unit[~inside], values[~inside])
+
     def contrast(
         self, group: int, scales: tuple[float, float] | None = None, *, ratio: bool = False
     ) -> MoverContrast:
@@ -108,6 +126,24 @@ class PartOfAll:
         if parts is None:
             return LimitContrast(values, lambda z: self.values.interval(place, z), self.limits)
         return contrast_of_parts(parts, values)
+
+
+def moves_of_parts(rows: CutRows, metric: str) -> list[Moves]:
+    """What rows of clusters move the part of every group by."""
+    outcomes = rows.required_outcomes()
+    unit = check_given("cluster", outcomes.cluster).codes.astype(np.intp)
+    weight = np.ones(unit.size) if outcomes.weight is None else outcomes.weight
+    _, masks = names_and_masks(outcomes, beside_rest=False)
+    found = []
+    for mask, risks in zip(masks, risks_of(rows), strict=True):
+        if not risks.size or not isinstance(risks, WeightedRisks):
+            found.append(NO_MOVES)
+            continue
+        gains = gains_of_rows(risks, metric)
+        excess = risks.weights * (gains - float(np.average(gains, weights=risks.weights)))
+        # rows without weight are no rows there
+        found.append(Moves(unit[mask & (weight > 0)], excess))
+    return found
 
 
 def contrast_of_parts(
@@ -129,14 +165,19 @@ class Gains:
         everybody = np.ones(self.scored.place.size, dtype=bool)
         self.of_all = self._of(everybody)
 
-    def variances(self, group: int) -> tuple[float, float]:
-        """Of the sums of the group's rows, and of all others."""
+    def shift(self, group: int) -> Floats:
+        """What the difference moves by with a row of weight 1."""
         scored = self.scored
         inside = scored.stratum == group
         total = float(scored.weight.sum())
-        shift = -self._centred(self.of_all) / total
+        of_all = -self._centred(self.of_all) / total
         own = self._centred(self._of(inside)) / float(scored.weight[inside].sum())
-        shift = np.where(inside, own + shift, shift)
+        return np.where(inside, own + of_all, of_all)
+
+    def variances(self, group: int) -> tuple[float, float]:
+        """Of the sums of the group's rows, and of all others."""
+        scored = self.scored
+        shift = self.shift(group)
         found = np.zeros(2)
         for stratum in np.unique(scored.stratum):
             chosen = scored.stratum == stratum

@@ -65,12 +65,17 @@ from fairstats.methods.rates.numbers.options import (
     make_number_settings,
     name_of_strata,
 )
-from fairstats.methods.rates.numbers.parts_of_all import PartOfAll, sides_of_all_parts
+from fairstats.methods.rates.numbers.parts_of_all import (
+    PartOfAll,
+    moves_of_parts,
+    sides_of_all_parts,
+)
 from fairstats.methods.rates.numbers.regressions import (
     CALIBRATIONS,
     CoefficientOfAll,
     RegressionValues,
     coefficients_beside_all,
+    moves_of_coefficient,
     regression_values,
 )
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
@@ -78,6 +83,11 @@ from fairstats.methods.rates.numbers.strata_areas import StratumAreas
 from fairstats.methods.rates.numbers.strata_limits import CellValues
 from fairstats.methods.rates.numbers.strata_pairs import rows_by_side
 from fairstats.methods.rates.numbers.strata_parts import part_cells
+from fairstats.methods.rates.numbers.strata_shared import (
+    SharedClusters,
+    correlations_of_moves,
+    correlations_with_all,
+)
 from fairstats.methods.rates.numbers.stratified import (
     stratum_moments_of_rows,
     with_adjusted_means,
@@ -655,8 +665,10 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
         by_side, _ = rows_by_side(rows.required_outcomes(), settings.comparisons)
         n_sides = len(by_side.groups.labels)
         if metric in (*CALIBRATIONS, *BRIER_PARTS):
-            _, crossed = cross_with_strata(by_side)
+            _, crossed = cross_with_strata(by_side, refuse_spread=False)
             cells = _limits_by_stratum(CutRows(outcomes=crossed), metric, within, n_sides)
+            if within.shared is not None:
+                cells = replace(cells, shared=_shared_by_strata(crossed, metric, cells))
             if settings.comparisons == OVERALL_ROWS:
                 cells = _beside_everybody(cells, _rows_of_strata(rows.required_outcomes()), metric)
         elif metric == AREA:
@@ -702,7 +714,7 @@ def _beside_everybody(cells: CellValues, strata: Sequence[CutRows], metric: str)
     """With what compares every group with all rows of a stratum, `strata`."""
     n_sides = cells.enough.shape[1]
     enough = cells.enough.copy()
-    everybody = []
+    everybody: list[CoefficientOfAll | PartOfAll] = []
     for place, rows in enumerate(strata):
         found: CoefficientOfAll | PartOfAll
         if metric in BRIER_PARTS:
@@ -714,7 +726,20 @@ def _beside_everybody(cells: CellValues, strata: Sequence[CutRows], metric: str)
         everybody.append(found)
         for group in range(n_sides // 2):
             enough[place, group] &= found.has_error(group)
-    return replace(cells, enough=enough, everybody=tuple(everybody))
+    shared = cells.shared
+    if shared is not None:
+        shared = correlations_with_all(shared.of_sides, everybody, n_sides // 2)
+    return replace(cells, enough=enough, everybody=tuple(everybody), shared=shared)
+
+
+def _shared_by_strata(crossed: Outcomes, metric: str, cells: CellValues) -> SharedClusters:
+    """What strata share whose clusters lie in several."""
+    if metric in BRIER_PARTS:
+        moves = moves_of_parts(CutRows(outcomes=crossed), metric)
+    else:
+        values = cast("RegressionValues", cells.values)
+        moves = [moves_of_coefficient(each) for each in values.coefficients]
+    return SharedClusters(correlations_of_moves(moves, cells.enough.shape))
 
 
 def _limits_by_stratum(

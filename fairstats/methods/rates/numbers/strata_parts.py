@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from fairstats.ground.checks import check_given
+from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.tallies.stratum_moments import StratumMoments
 from fairstats.methods.rates.numbers.areas import LEAST_OF_LABEL
 from fairstats.methods.rates.numbers.contrasts import LimitContrast, NumberContrast
@@ -47,6 +47,10 @@ class PartCells(CellValues):
 @dataclass(frozen=True, eq=False)
 class PairOfParts(PairOfLimits):
     """Adjusted parts of a group (position 0) and its reference (1), as `GroupValues`."""
+
+    def correlations_of(self, position: int) -> Floats | None:
+        """Of values of the strata that are used; of uncertainty without their signs."""
+        return _without_signs(self.cells, super().correlations_of(position))
 
     def value(self, position: int) -> float:
         """The adjusted part."""
@@ -82,7 +86,7 @@ class PairOfParts(PairOfLimits):
             return None
         places = self.places[position][self.used].tolist()
         parts = [check_given("part", values.parts[place]) for place in places]
-        return sum_of_parts(parts, self.shares)
+        return sum_of_parts(parts, self.shares, self.correlations_of(position))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,10 @@ class PairOfPartsBesideAll(PairBesideEverybody):
     Both are summed with the weights ω of the group, and so are, as ω², the variances of what either's
     rows add to the differences of the strata.
     """
+
+    def correlations_of(self, position: int) -> Floats | None:
+        """Of values of the strata that are used; of uncertainty without their signs."""
+        return _without_signs(self.cells, super().correlations_of(position))
 
     def value(self, position: int) -> float:
         """The adjusted part."""
@@ -117,7 +125,7 @@ class PairOfPartsBesideAll(PairBesideEverybody):
                 return LimitContrast(
                     values, lambda z: self.interval(0, z), lambda z: self.interval(1, z)
                 )
-            sums.append(sum_of_parts(parts, self.shares))
+            sums.append(sum_of_parts(parts, self.shares, self.correlations_of_part(position)))
         return contrast_of_parts((sums[0], sums[1]), values)
 
     def _parts_of_all(self) -> list[PartOfAll]:
@@ -132,7 +140,18 @@ class PairOfPartsBesideAll(PairBesideEverybody):
             of_strata = [values.parts[place] for place in self.places[0][self.used].tolist()]
         else:
             of_strata = [each.of_all.parts[0] for each in self._parts_of_all()]
-        return sum_of_parts([check_given("part", part) for part in of_strata], self.shares)
+        parts = [check_given("part", part) for part in of_strata]
+        return sum_of_parts(parts, self.shares, self.correlations_of(position))
+
+
+def _without_signs(cells: CellValues, correlations: Floats | None) -> Floats | None:
+    """Of ȳ(1 − ȳ) the size of the correlations of ȳ: its slope changes its sign at ½, where errors are
+    squares.
+    """
+    values = cast(PartValues, cells.values)
+    if correlations is None or values.centres is not None:
+        return correlations
+    return np.abs(correlations)
 
 
 def part_cells(crossed: CutRows, metric: str, within: StratumMoments, n_sides: int) -> PartCells:
