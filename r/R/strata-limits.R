@@ -487,7 +487,8 @@ adjusted_smooth <- function(tables, sides, share, spread, of_determination) {
   } else {
     mean <- over(share * pick("mean"))
     s2 <- sum(variance) / 2
-    value <- if (s2 > 0) (mean[1L] - mean[2L]) / sqrt(s2) else NaN
+    # a stratum of which no cluster is drawn has none
+    value <- if (isTRUE(s2 > 0)) (mean[1L] - mean[2L]) / sqrt(s2) else NaN
   }
   influence <- lapply(seq_along(sides), function(k) {
     own <- sides[[k]]
@@ -517,7 +518,8 @@ influence_of_cells <- function(influence, n) {
 }
 
 # One comparison within strata by draws of the units of every crossing. `tables`: sums of the units
-# of the group's crossings and then of the reference's, `moments`: of their numbers.
+# of the group's crossings and then of the reference's, `moments`: of their numbers. Where these have
+# `shared`, clusters lie in several strata: whole clusters are drawn, or left out, of all strata.
 compare_adjusted_draws <- function(
   metric,
   tables,
@@ -555,10 +557,16 @@ compare_adjusted_draws <- function(
     c(x[half], Map(bind, x[half], x[length(used) + half]))
   }
   of_sides <- joined(drawn_from, rbind)
+  across <- !is.null(moments$shared)
+  side_cells <- list(half, length(used) + half)
+  clusters_of <- function(k) unique(unlist(lapply(drawn_from[k], rownames)))
   statistic <- function(times) {
     sides <- Map(sums_of_side, of_sides, joined(times, c))
     found <- adjusted_smooth(of_sides, sides, share, spread, of_determination)
     squares <- function(influence) {
+      if (across) {
+        return(unlist(lapply(side_cells, squares_of_clusters, influence, drawn_from, times)))
+      }
       vapply(
         seq_along(cells),
         function(k) {
@@ -588,10 +596,39 @@ compare_adjusted_draws <- function(
   }
   once <- lapply(drawn_from, function(t) rep(1, nrow(t)))
   few <- vapply(
-    list(half, length(used) + half),
-    function(k) !length(k) || sum(units[k] - 1) < FEWEST_DRAWN - 1 - 1e-9,
+    1:2,
+    function(g) {
+      k <- side_cells[[g]]
+      if (!length(k)) {
+        return(TRUE)
+      }
+      beyond <- if (of_all) sum(sizes[[g]] - 1) else sum(units[k] - 1)
+      if (across) {
+        # a cluster in several strata counts once
+        members <- if (of_all && g == 2L) unlist(side_cells) else k
+        weight <- unlist(lapply(drawn_from[members], function(t) t[, "w"]))
+        id <- unlist(lapply(drawn_from[members], rownames))
+        beyond <- min(beyond, kish(as.vector(tapply(weight, id, sum))) - 1)
+      }
+      beyond < FEWEST_DRAWN - 1 - 1e-9
+    },
     NA
   )
+  resample <- function() {
+    if (!across) {
+      return(lapply(drawn_from, function(t) {
+        n <- nrow(t)
+        tabulate(sample.int(n, n, TRUE), n)
+      }))
+    }
+    times <- once
+    for (k in side_cells) {
+      id <- clusters_of(k)
+      drawn <- tabulate(sample.int(length(id), length(id), TRUE), length(id))
+      times[k] <- lapply(drawn_from[k], function(t) drawn[match(rownames(t), id)])
+    }
+    times
+  }
   law <- function(sample, draws, columns, difference) {
     variances <- rowSums(draws$values[, columns, drop = FALSE])
     value <- draws$values[, difference]
@@ -610,10 +647,7 @@ compare_adjusted_draws <- function(
     draws <- t(vapply(
       seq_len(resamples),
       function(k) {
-        statistic(lapply(drawn_from, function(t) {
-          n <- nrow(t)
-          tabulate(sample.int(n, n, TRUE), n)
-        }))
+        statistic(resample())
       },
       at_sample
     ))
@@ -621,6 +655,26 @@ compare_adjusted_draws <- function(
     sides <- list(half, length(used) + half)
     drawn_sides <- if (of_all) list(half, seq_len(n_cells)) else sides
     jackknife <- function(members, which) {
+      if (across) {
+        return(sum(vapply(
+          Filter(function(k) all(k %in% members), side_cells),
+          function(k) {
+            id <- clusters_of(k)
+            n <- length(id)
+            change <- vapply(
+              id,
+              function(u) {
+                times <- once
+                times[k] <- lapply(drawn_from[k], function(t) as.numeric(rownames(t) != u))
+                statistic(times)[which]
+              },
+              0
+            )
+            (n - 1) / n * sum((change - mean(change))^2)
+          },
+          0
+        )))
+      }
       sum(vapply(
         members,
         function(k) {
@@ -668,7 +722,17 @@ compare_adjusted_draws <- function(
             law_of_mean(moments, cells[k])
           }
         })
-        adjusted_law(of_strata, share)
+        shared <- if (!across) {
+          NULL
+        } else if (of_all && g == 2L) {
+          shared_by_strata(moments$all, used)
+        } else {
+          shared_by_strata(moments, cells[sides[[g]]])
+        }
+        if (across && of_all && g == 2L) {
+          of_strata <- lapply(used, function(h) law_of_mean(moments$all, h))
+        }
+        adjusted_law(of_strata, share, shared)
       })
       values$value <- vapply(laws, `[[`, 0, "mean")
       values$own <- function(g, critical) t_limits(laws[[g]], critical, FALSE)
@@ -689,7 +753,7 @@ compare_adjusted_draws <- function(
     )
   }
   found <- c(0, NaN, NaN)
-  if (!of_determination && !none && !of_all) {
+  if (!of_determination && !none && !of_all && !across) {
     by_stratum <- vapply(
       half,
       function(h) {
@@ -711,6 +775,17 @@ compare_adjusted_draws <- function(
   compare_adjusted(values, "difference", limit, level, together, c(length(used), found))
 }
 
+# u / (u - 1) of the squares of what whole clusters add, of the crossings `k` of one side: in the place
+# of the first, 0 in those of the others. `times`: how often the units of every crossing are drawn.
+squares_of_clusters <- function(k, influence, tables, times) {
+  id <- unlist(lapply(tables[k], rownames))
+  moved <- as.vector(tapply(unlist(influence[k]), id, sum))
+  drawn <- as.vector(tapply(unlist(times[k]), id, max))
+  n <- length(moved)
+  total <- n / (n - 1) * (sum(drawn * moved^2) - sum(drawn * moved)^2 / n)
+  c(total, rep(0, length(k) - 1))
+}
+
 # Sums of units and moments of all crossings; numbers are centred and scaled by all rows.
 drawn_cells <- function(x, squared_error, cell, count, weight = NULL, cluster = NULL) {
   w <- if (is.null(weight)) rep(1, length(x)) else weight
@@ -721,7 +796,7 @@ drawn_cells <- function(x, squared_error, cell, count, weight = NULL, cluster = 
     tables = lapply(seq_len(count), function(g) {
       unit_sums((x - mean(x)) / scale, squared_error / scale^2, w, unit, cell == g)
     }),
-    moments = number_moments(x, cell, count, weight, cluster)
+    moments = moments_in_strata(x, cell, count, list(weight = weight, cluster = cluster))
   )
 }
 
@@ -732,20 +807,26 @@ moments_of_cells <- function(m, cells) {
     units = m$units[cells],
     weights = m$weights[, cells],
     centred = m$centred[, cells],
-    negative = m$negative[cells]
+    negative = m$negative[cells],
+    shared = if (!is.null(m$shared)) lapply(m$shared, function(s) s[cells, cells])
   )
 }
 
 draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
-  function(cell, count, design, about, together) {
+  compare <- function(cell, count, design, about, together) {
     cells <- drawn_cells(x, squared_error, cell, count, design$weight, design$cluster)
+    of_all <- if (identical(about$comparisons, "overall")) {
+      moments_in_strata(x, (cell - 1L) %/% 2L + 1L, count / 2, design)
+    }
     function(pair) {
+      moments <- moments_of_cells(cells$moments, pair)
+      moments$all <- of_all
       with_seed(
         seed,
         compare_adjusted_draws(
           metric,
           cells$tables[pair],
-          moments_of_cells(cells$moments, pair),
+          moments,
           resamples,
           about$limit,
           about$options$confidence_level,
@@ -755,6 +836,8 @@ draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
       )
     }
   }
+  # clusters may lie in several strata
+  structure(compare, across = TRUE)
 }
 
 crosscheck_adjusted_draws <- function(
@@ -773,10 +856,16 @@ crosscheck_adjusted_draws <- function(
   of_all = FALSE
 ) {
   cells <- drawn_cells(x, squared_error, cell, count, weight, cluster)
+  moments <- moments_of_cells(cells$moments, pair)
+  if (of_all) {
+    at <- places_of_crossings(cell, count, pair)
+    design <- list(weight = weight[at$once], cluster = cluster[at$once])
+    moments$all <- moments_in_strata(x[at$once], at$stratum[at$once], at$count, design)
+  }
   row <- compare_adjusted_draws(
     metric,
     cells$tables[pair],
-    moments_of_cells(cells$moments, pair),
+    moments,
     resamples,
     limit,
     level,
