@@ -346,7 +346,7 @@ lies_in_several <- function(place, cluster) {
 
 # What compares two groups, whose cells (stratum after stratum) are given, by means of numbers x.
 means_in_strata <- function(x) {
-  compare <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     m <- moments_in_strata(x, cell, count, design)
     function(pair) {
       of_pair <- list(
@@ -370,14 +370,12 @@ means_in_strata <- function(x) {
       )
     }
   }
-  # clusters may lie in several strata
-  structure(compare, across = TRUE)
 }
 
 # The same by areas under ROC curves, also of rows with weights or in clusters; `place`: the group of
 # every row.
 areas_in_strata <- function(y, score, place) {
-  compare_all <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     designed <- !is.null(design$weight) || !is.null(design$cluster)
     rows <- unname(rows_of_groups(y, score, cell, count, design$weight, design$cluster))
     areas <- lapply(rows, area_of)
@@ -408,7 +406,6 @@ areas_in_strata <- function(y, score, place) {
       compare_adjusted_areas(of_pair, about$contrast, about$limit, level, together)
     }
   }
-  structure(compare_all, across = TRUE)
 }
 
 # What rows add to the error of the area of their stratum, times sqrt(n / (n - 1)) of its clusters (of
@@ -436,6 +433,11 @@ areas_between <- function(rows, variance) {
     products_of_strata(unit, lapply(rows, shares_of_label, label))
   })
   list(covariance = covariance, labels = labels)
+}
+
+# Whether strata have anything in common.
+share_units <- function(products) {
+  any(vapply(products, function(x) any(x[upper.tri(x)] != 0), NA))
 }
 
 # Areas as columns; degrees of freedom where rows have weights or clusters.
@@ -517,11 +519,6 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   levels <- sort(unique(stratum))
   count <- length(groups)
   cell <- (match(stratum, levels) - 1L) * count + place
-  if (!is.null(design$cluster) && !isTRUE(attr(compare, "across"))) {
-    if (lies_in_several(stratum, design$cluster)) {
-      stop_argument("strata", "clusters in several strata", "clusters within strata")
-    }
-  }
   options <- about$options
   together <- if (options$simultaneous == "none") 1 else nrow(crude)
   if (about$among > 0) {
@@ -665,7 +662,7 @@ adjusted_area_values <- function(a) {
   with_used <- function(b) {
     list(covariance = of_used(b$covariance), labels = lapply(b$labels, of_used))
   }
-  between <- lapply(a$between, with_used)
+  between <- lapply(a$between, function(b) if (share_units(b$labels)) with_used(b))
   total_of <- function(x) if (is.matrix(x)) sum(outer(share, share) * x) else sum(share^2 * x)
   value <- vapply(areas, function(one) if (length(used)) sum(share * one$area) else NaN, 0)
   limits <- function(one, critical, between = NULL) {
@@ -707,7 +704,7 @@ adjusted_area_values <- function(a) {
   }
   shown <- between
   if (of_all && length(between)) {
-    shown[[2L]] <- with_used(a$all$between)
+    shown[2L] <- list(if (share_units(a$all$between$labels)) with_used(a$all$between))
   }
   own <- function(group, critical) {
     limits(areas[[group]], critical, if (length(shown)) shown[[group]])
@@ -722,7 +719,9 @@ adjusted_area_values <- function(a) {
   )
   if (length(between) && length(used)) {
     # a cluster in several strata counts once
-    units <- function(b) min(vapply(b$labels, function(w) 1 / total_of(w), 0)) - 1
+    units <- function(b) {
+      if (is.null(b)) Inf else min(vapply(b$labels, function(w) 1 / total_of(w), 0)) - 1
+    }
     small <- small | vapply(between, units, 0) < FEWEST_BEYOND_OF_LABEL - 1e-9
   }
   values <- mover_values(
@@ -744,9 +743,14 @@ adjusted_area_values <- function(a) {
       joined <- between
       if (length(between)) {
         of_parts <- lapply(a$all$shared_between, of_used)
-        joined[[2L]] <- shown[[2L]]
-        joined[[2L]]$covariance <- of_parts[[1L]] + of_parts[[2L]]
-        parts <- c(lapply(joined, `[[`, "covariance"), of_parts)
+        joined[2L] <- shown[2L]
+        if (!is.null(joined[[2L]])) {
+          joined[[2L]]$covariance <- of_parts[[1L]] + of_parts[[2L]]
+        }
+        own <- lapply(1:2, function(k) {
+          if (is.null(joined[[k]])) of_both[[k]]$variance else joined[[k]]$covariance
+        })
+        parts <- c(own, of_parts)
       }
       contrast <- if (!small[1L]) {
         contrast_of_areas(
@@ -766,7 +770,7 @@ adjusted_area_values <- function(a) {
       )
     }
   }
-  c(values, list(cells = cells, spread = length(between) > 0))
+  c(values, list(cells = cells, spread = !all(vapply(between, is.null, NA))))
 }
 
 # Degrees of freedom of the variances: of the rarer label, or those of the design.

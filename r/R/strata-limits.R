@@ -103,7 +103,7 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
     }
   }
   found <- c(0, NaN, NaN)
-  if (!none && !of_all && !shared) {
+  if (!none && !of_all && !share_units(Filter(Negate(is.null), related))) {
     scale <- if (ratio) log else identity
     widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 2)))^2 / 16, numeric(length(used)))
     found <- cochran_test(
@@ -348,7 +348,7 @@ steps_of_jackknife <- function(x, y, w, p, unit = NULL) {
 
 # What compares two groups within strata, for adjusted_rows().
 quantiles_in_strata <- function(y, order, place) {
-  compare <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     cells <- quantiles_of_cells(y, cell, count, order, design$weight, design$cluster)
     if (identical(about$comparisons, "overall")) {
       cells$all <- quantiles_of_all_in_strata(
@@ -368,12 +368,10 @@ quantiles_in_strata <- function(y, order, place) {
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
     }
   }
-  # clusters may lie in several strata
-  structure(compare, across = TRUE)
 }
 
 regressions_in_strata <- function(metric, y, score, place) {
-  compare <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     cells <- regressions_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
     if (identical(about$comparisons, "overall")) {
       cells$all <- regressions_of_all_in_strata(
@@ -393,8 +391,6 @@ regressions_in_strata <- function(metric, y, score, place) {
       compare_adjusted_limits(cells, pair, about$contrast, about$limit, level, together)
     }
   }
-  # clusters may lie in several strata
-  structure(compare, across = TRUE)
 }
 
 # Every number of a comparison of a report, from the rows; `cell`: the crossing of each row, `pair`:
@@ -813,7 +809,7 @@ moments_of_cells <- function(m, cells) {
 }
 
 draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
-  compare <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     cells <- drawn_cells(x, squared_error, cell, count, design$weight, design$cluster)
     of_all <- if (identical(about$comparisons, "overall")) {
       moments_in_strata(x, (cell - 1L) %/% 2L + 1L, count / 2, design)
@@ -836,8 +832,6 @@ draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
       )
     }
   }
-  # clusters may lie in several strata
-  structure(compare, across = TRUE)
 }
 
 crosscheck_adjusted_draws <- function(

@@ -514,7 +514,7 @@ parts_of_all_in_strata <- function(metric, y, score, stratum, place, count, weig
 }
 
 parts_in_strata <- function(metric, y, score, place) {
-  compare <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     cells <- parts_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
     if (identical(about$comparisons, "overall")) {
       cells$all <- parts_of_all_in_strata(
@@ -533,8 +533,6 @@ parts_in_strata <- function(metric, y, score, place) {
       compare_adjusted_parts(cells, pair, about$limit, about$options$confidence_level, together)
     }
   }
-  # clusters may lie in several strata
-  structure(compare, across = TRUE)
 }
 
 # Every number of a comparison of a report, from the rows.

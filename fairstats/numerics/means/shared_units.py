@@ -66,6 +66,11 @@ def products_between_strata(
     return found
 
 
+def shares_units(*products: Floats) -> bool:
+    """Whether some strata have anything in common, of matrices of shape (H, H)."""
+    return any(bool(np.triu(each, 1).any()) for each in products)
+
+
 def correlations_of(products: Floats) -> Floats:
     """R of every side, from its Σ_u t_uh·t_uk; 1 on the diagonal, 0 where a stratum has no t."""
     deviations = np.sqrt(np.diagonal(products, axis1=1, axis2=2))

@@ -253,8 +253,9 @@ def _shared_areas_for_r(areas: StratumAreas, names: PairNames) -> dict[str, Any]
 
 def _between_for_r(areas: StratumAreas, place: int) -> Floats:
     """Covariance of the areas of strata, and products of shares in both labels."""
-    between = check_given("covariance", areas._between(place))
-    return np.concatenate([between.covariance.ravel(), between.weights.ravel()])
+    covariance = check_given("covariance", areas.covariance)[place]
+    units = check_given("units_between", areas.units_between)[:, place]
+    return np.concatenate([covariance.ravel(), units.ravel()])
 
 
 def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:

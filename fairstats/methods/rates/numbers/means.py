@@ -446,7 +446,7 @@ def _quantiles_by_stratum(
 ) -> CellValues:
     """Quantiles of every crossing of stratum and group, or all others of each."""
     rows, _ = rows_by_side(outcomes, settings.comparisons)
-    _, crossed = cross_with_strata(rows, refuse_spread=False)
+    _, crossed = cross_with_strata(rows)
     samples = _quantiles_of_groups(crossed, order)
     rarer = min(order, 1 - order)
     least = max(math.ceil(ROWS_BEYOND_QUANTILE / rarer - 1e-9), MIN_UNITS)

@@ -665,7 +665,7 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
         by_side, _ = rows_by_side(rows.required_outcomes(), settings.comparisons)
         n_sides = len(by_side.groups.labels)
         if metric in (*CALIBRATIONS, *BRIER_PARTS):
-            _, crossed = cross_with_strata(by_side, refuse_spread=False)
+            _, crossed = cross_with_strata(by_side)
             cells = _limits_by_stratum(CutRows(outcomes=crossed), metric, within, n_sides)
             if within.shared is not None:
                 cells = replace(cells, shared=_shared_by_strata(crossed, metric, cells))
@@ -673,7 +673,7 @@ def _sums_of(rows: CutRows, metric: str, settings: Inference, strata: Any, count
                 cells = _beside_everybody(cells, _rows_of_strata(rows.required_outcomes()), metric)
         elif metric == AREA:
             is_spread = within.shared is not None
-            _, crossed = cross_with_strata(by_side, refuse_spread=False)
+            _, crossed = cross_with_strata(by_side)
             scored = scored_rows(CutRows(outcomes=crossed))
             areas = StratumAreas._from_rows(
                 scored, len(within.strata), n_sides, is_spread=is_spread

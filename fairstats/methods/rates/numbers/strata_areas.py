@@ -51,7 +51,7 @@ from fairstats.numerics.means.ranks import (
     area_limits,
     area_of_counts,
 )
-from fairstats.numerics.means.shared_units import products_between_strata
+from fairstats.numerics.means.shared_units import products_between_strata, shares_units
 from fairstats.numerics.means.strata import (
     Homogeneity,
     homogeneity_of_areas,
@@ -330,7 +330,8 @@ class StratumAreas:
         """What the strata of a group share; None where clusters lie in one each."""
         if self.covariance is None or self.units_between is None:
             return None
-        return AreasBetween(self.covariance[place], self.units_between[:, place])
+        between = AreasBetween(self.covariance[place], self.units_between[:, place])
+        return between if shares_units(*between.weights) else None
 
 
 @dataclass(frozen=True, eq=False)

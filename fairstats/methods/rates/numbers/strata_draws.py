@@ -361,7 +361,7 @@ def drawn_cells(
     if places is not None:
         within = within._beside_rest()
         numbers = {name: column[places] for name, column in numbers.items()}
-    _, crossed = cross_with_strata(rows, refuse_spread=False)
+    _, crossed = cross_with_strata(rows)
     pairs = replace(settings, comparisons="reference")
     tables, _, effective_units = tables_of_units(crossed, numbers, within.cells, pairs)
     shape = (len(within.strata), len(within.groups))

@@ -41,7 +41,7 @@ from fairstats.methods.rates.numbers.strata_pairs import (
     words_of_left_out,
 )
 from fairstats.methods.rates.numbers.strata_shared import SharedClusters
-from fairstats.numerics.means.shared_units import root_of_products
+from fairstats.numerics.means.shared_units import root_of_products, shares_units
 from fairstats.numerics.means.strata import (
     Homogeneity,
     homogeneity_of_estimates,
@@ -338,7 +338,8 @@ class PairOfLimits:
 
         None where clusters lie in several, which are not independent.
         """
-        if self.cells.shared is not None:
+        related = [self.correlations_of(position) for position in (0, 1)]
+        if shares_units(*[each for each in related if each is not None]):
             return None
         if not self.used.any() or self.why_not(0, ratio=ratio) or self.why_not(1, ratio=ratio):
             return Homogeneity(math.nan, 0, math.nan)
