@@ -35,7 +35,7 @@ FEWEST_UNITS <- 20
 #'   weights; quantiles, variances and mean squared errors are summed alike, and rates at a cut-off
 #'   compared by the stratified score. `"rest"`: all other rows of every stratum; `"overall"`: means
 #'   or quantiles of a group and of everybody, summed by the rows of the group. Clusters may lie in
-#'   several strata of means and errors.
+#'   several strata.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the

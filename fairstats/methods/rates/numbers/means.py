@@ -186,9 +186,8 @@ def means(
         strata, n₁ the group's rows: observed with expected; quantiles of both are summed alike. A
         tally that was made with strata brings them along.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights, and sampling units, each of which lies within one group. Clusters may lie in
-        several strata of means, but not of quantiles and standardised differences. Variances are
-        linearised over the units, with Kish's number of them.
+        Weights, and sampling units, each of which lies within one group; clusters may lie in
+        several strata. Variances are linearised over the units, with Kish's number of them.
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     groups : sequence, optional
@@ -241,7 +240,9 @@ def means(
     the sizes of both groups run opposite over the strata. Simultaneous limits within strata are
     Bonferroni's. Clusters that lie in several strata are one linearised value each, over all
     strata, and count once: 25 beside 100 clusters of four exponential rows .033 and .062, which is
-    what the same clusters have without strata.
+    what the same clusters have without strata. Their quantiles are joined by MOVER with the
+    correlations of the shares below, and standardised differences draw whole clusters: @FIGURES@.
+    Nothing then tests one difference in all strata.
 
     Limits of a sum of quantiles over strata are by MOVER [3]_ of the strata's own, with 20 rows of
     both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with

@@ -220,7 +220,8 @@ def scores(
         p₀) [7]_ (or the weights of these; beside everybody ω ∝ p₁), net benefit as a mean, and rates
         by the stratified score at every cut-off, all of them one family.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights and sampling units of the rows, each unit within one group.
+        Weights and sampling units of the rows, each unit within one group; clusters may lie in
+        several strata.
     pos_label, label_values, missing, groups
         As in `abroca`.
 
@@ -284,7 +285,8 @@ def scores(
     Within strata (with ten rows of each label of both) estimates, optimism and variances are summed:
     conservative. Beside everybody miscalibration and discrimination have the variance that the group's
     rows and all others add to the difference, and uncertainty, as curves, the one's limit less the
-    other's; within strata all are summed by the group's rows (or their weights).
+    other's; within strata all are summed by the group's rows (or their weights). What parts of strata
+    that share clusters have in common counts by the correlation of the clusters' sums.
 
     Net benefit is a mean of a number per row, and rates at a cut-off are those of predictions:
     each is compared by the rule of `means` and of `group_metric` (score, or exact where few cases
@@ -402,7 +404,8 @@ def calibration(
         Confounder of slopes and intercepts, as in `means`: a coefficient is Σωβ over the strata.
         Those without 20 rows (or clusters) of each label of both groups are left out and named.
     sample_weight, cluster : array-like, shape (n,), optional
-        Weights and sampling units of the rows, each unit within one group.
+        Weights and sampling units of the rows, each unit within one group; clusters may lie in
+        several strata.
     pos_label, label_values, missing, groups
         As in `abroca`.
     n_resamples, rng
@@ -446,7 +449,8 @@ def calibration(
     Within strata limits are by MOVER of the strata's own, and the bias of a coefficient to the first
     order [4]_ is taken away as far as one regression of all rows of the group would not have it.
     One-sided errors at a nominal .05, 80/400 in three strata to 80/120 in eight and 120/500 in six
-    with risks about .23: slopes .053, intercepts .058.
+    with risks about .23: slopes .053, intercepts .058. Strata that share clusters are joined with the
+    correlations of what the clusters move their coefficients by: @FITS@.
 
     Bands of isotonic curves are exact limits of Clopper and Pearson over runs of rows next to each
     score, Bonferroni over the runs [2]_: those of a group hold at all scores at once for any curve
