@@ -191,7 +191,16 @@ beside_everybody <- function(law, weight, root) {
       roots <- sqrt(c(observed$mean, everybody$mean))
       from_group <- law(1L, own / (2 * roots[1L]) - own * share / (2 * roots[2L]))$v
       from_others <- parts[[2L]]$v / (4 * everybody$mean)
-      return(roots_by_parts(observed, everybody, c(from_group, from_others)))
+      # the covariance of both mean squares, which share the rows of the group, over the variance
+      both <- law(1L, own * (1 + share))$v - law(1L, own * (1 - share))$v
+      slope <- if (observed$v > 0) both / (4 * observed$v) else 0
+      return(roots_by_parts(
+        observed,
+        parts[[2L]],
+        everybody$mean,
+        slope,
+        c(from_group, from_others)
+      ))
     }
     one <- observed$mean
     all <- everybody$mean

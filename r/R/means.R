@@ -595,8 +595,7 @@ two_means <- function(one, zero, ratio, root) {
   })
 }
 
-# The root of a group's mean square less that of all rows, m = f m1 + others: by MOVER of the limits
-# of both, each by the share of its error that the other has not.
+# The root of a group's mean square less that of all rows, m = f m1 + others.
 roots_beside_all <- function(one, others, share, shares) {
   sum_of <- function(laws, w) {
     v <- w^2 * vapply(laws, `[[`, 0, "v")
@@ -611,21 +610,42 @@ roots_beside_all <- function(one, others, share, shares) {
   all <- sum_of(c(list(one), others), c(share, shares))
   rest <- sum_of(others, shares)
   own <- 1 / (2 * sqrt(one$mean)) - share / (2 * sqrt(all$mean))
-  roots_by_parts(one, all, c(own^2 * one$v, rest$v / (4 * all$mean)))
+  roots_by_parts(one, rest, all$mean, share, c(own^2 * one$v, rest$v / (4 * all$mean)))
 }
 
-# The root of one mean square less that of another by MOVER of both limits, each by the share of its
-# error that is its own; `variances`: of the difference, from the rows of the one and all others.
-roots_by_parts <- function(one, all, variances) {
-  laws <- list(one, all)
-  values <- sqrt(c(one$mean, all$mean))
-  counted <- sqrt(variances / (c(one$v, all$v) / (4 * values^2)))
-  found <- mover_of_two(values, function(k, critical) {
-    ends <- sqrt(pmax(mean_limits(laws[[k]], critical), 0))
-    values[k] + counted[k] * (ends - values[k])
+# sqrt(m1) - sqrt(m) by MOVER of what it becomes at the limits of the one, with which m moves by
+# `slope`, and of the others' part of m, which is independent. `variances`: of the difference, from
+# either.
+roots_by_parts <- function(one, rest, all, slope, variances) {
+  value <- sqrt(c(one$mean, all))
+  difference <- function(own, others) {
+    moved <- all + slope * (own - one$mean) + others - rest$mean
+    sqrt(own) - sqrt(pmax(moved, 0))
+  }
+  centre <- value[1L] - value[2L]
+  found <- mover_of_two(value, function(k, critical) {
+    if (k == 1L) {
+      value[1L] + difference(limits_of_mean_square(one, critical), rest$mean) - centre
+    } else {
+      value[2L] + centre - difference(one$mean, limits_of_mean_square(rest, critical))
+    }
   })
   found$std_error <- sqrt(sum(variances))
   found
+}
+
+# Limits of a mean of squares: the wider of those by its skewness and those of chi-squared with
+# 2 m^2 / v degrees of freedom.
+limits_of_mean_square <- function(law, critical) {
+  if (!law$v > 0 || !law$mean > 0) {
+    return(c(law$mean, law$mean))
+  }
+  df <- 2 * law$mean^2 / law$v
+  ends <- mean_limits(law, critical)
+  error <- stats::pnorm(-critical)
+  of_chi <- c(stats::qchisq(error, df, lower.tail = FALSE), max(stats::qchisq(error, df), 1e-300))
+  of_chi <- df * law$mean / of_chi
+  c(max(min(ends[1L], of_chi[1L]), 0), max(ends[2L], of_chi[2L]))
 }
 
 # What every group has, and what compares two: means of moments, or their roots.

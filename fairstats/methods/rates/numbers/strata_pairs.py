@@ -384,8 +384,13 @@ class PairBesideAll(PairWithinStrata):
         values = (math.sqrt(float(own.mean)), math.sqrt(float(everybody.mean)))
         slopes = shares * (1 / (2 * values[0]) - share / (2 * values[1]))
         from_group = float(self.of_group(slopes).variance)
-        from_others = float(self.of_others(shares * (1 - share)).variance) / (4 * values[1] ** 2)
-        return roots_by_parts(own, everybody, (from_group, from_others))
+        others = self.of_others(shares * (1 - share))
+        from_others = float(others.variance) / (4 * values[1] ** 2)
+        # how far everybody's mean square moves with the group's: their covariance, over its variance
+        apart = [float(self.of_group(shares * (1 + sign * share)).variance) for sign in (1, -1)]
+        variance = float(own.variance)
+        slope = (apart[0] - apart[1]) / (4 * variance) if variance > 0 else 0.0
+        return roots_by_parts(own, others, float(everybody.mean), slope, (from_group, from_others))
 
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
         """None: a group is not as far from everybody in every stratum, where its share differs."""

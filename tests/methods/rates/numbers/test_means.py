@@ -19,7 +19,10 @@ from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.numerics.means.hall import (
     Moments,
     hall_limits,
+    hall_limits_of_mean,
     hall_statistics,
+    limits_of_mean_square,
+    sum_of_means,
     transform,
     transform_back,
 )
@@ -544,6 +547,26 @@ def test_quantiles_beside_all_are_recomputed_in_r(contrast: Any, design: str) ->
     assert set(table["verdict"]) == {"agrees"}
 
 
+FIELDS = ("mean", "variance", "third", "size")
+
+
+def test_limits_of_a_mean_square_hold_those_of_chi_squared() -> None:
+    """Of normal errors n·m/σ² is χ² with n degrees of freedom: SciPy's law, and Hall's if wider."""
+    law = Moments(mean=4.0, variance=2 * 16 / 50, third=0.0, size=50.0)
+    low, high = limits_of_mean_square(law, 1.644853627)
+    assert low <= 50 * 4 / stats.chi2.ppf(0.95, 50) + 1e-9
+    assert high == pytest.approx(50 * 4 / stats.chi2.ppf(0.05, 50), rel=1e-8)
+    by_skewness = hall_limits_of_mean(law, 1.644853627)
+    assert low == pytest.approx(
+        min(float(by_skewness[0]), 200 / stats.chi2.ppf(0.95, 50)), rel=1e-8
+    )
+    # a long tail, as the sample shows it, reaches farther
+    tail = Moments(mean=4.0, variance=0.64, third=1.5, size=50.0)
+    assert limits_of_mean_square(tail, 1.644853627)[1] > high
+    nothing = Moments(mean=4.0, variance=0.0, third=0.0, size=50.0)
+    assert limits_of_mean_square(nothing, 2.0) == (4.0, 4.0)
+
+
 def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
     """√m₁ − √(Σ f·m) with fixed shares: what it is without each row, group by group."""
     rng = np.random.default_rng(1)
@@ -573,6 +596,29 @@ def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
         assert row.std_error == pytest.approx(math.sqrt(variance), rel=0.05)
         low, high = row.confidence_interval
         assert low < row.estimate < high
+    # by hand: what the difference becomes at the limits of either's mean square, in squares
+    laws = {name: moments_of_samples(error[group == name] ** 2) for name in "abc"}
+    own = limits_of_mean_square(laws["a"], 1.959963985)
+    shares = sizes / 410
+    rest = sum_of_means(
+        Moments(
+            *[np.array([float(getattr(laws[name], field)) for name in "bc"]) for field in FIELDS]
+        ),
+        shares[1:],
+    )
+    of_rest = limits_of_mean_square(rest, 1.959963985)
+
+    def difference(mean: float, others: float) -> float:
+        return math.sqrt(mean) - math.sqrt(shares[0] * mean + others)
+
+    centre = result["a"].estimate
+    mean = float(means[0])
+    others = float(rest.mean)
+    below = (difference(own[0], others), difference(mean, of_rest[1]))
+    above = (difference(own[1], others), difference(mean, of_rest[0]))
+    low, high = result["a"].confidence_interval
+    assert centre - low == pytest.approx(math.hypot(*(centre - each for each in below)), rel=1e-7)
+    assert high - centre == pytest.approx(math.hypot(*(each - centre for each in above)), rel=1e-7)
     # of one group with nearly all rows nothing is left to differ from
     alone = fs.prediction_errors(
         np.zeros(410),
