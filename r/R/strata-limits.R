@@ -256,7 +256,8 @@ places_of_crossings <- function(cell, count, pair) {
 # Regressions of all crossings.
 regressions_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
   rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
-  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_REGRESSION
+  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_REGRESSION &
+    weight_of_cells(cell, count, weight) > 0
   values <- rep(NaN, count)
   bias <- rep(0, count)
   size <- vapply(
@@ -555,13 +556,19 @@ compare_adjusted_draws <- function(
   of_sides <- joined(drawn_from, rbind)
   across <- !is.null(moments$shared)
   side_cells <- list(half, length(used) + half)
-  clusters_of <- function(k) unique(unlist(lapply(drawn_from[k], rownames)))
+  # of all strata, also of those that are not used
+  clusters <- lapply(list(seq_len(count), count + seq_len(count)), function(k) {
+    unique(unlist(lapply(tables[k], rownames)))
+  })
   statistic <- function(times) {
     sides <- Map(sums_of_side, of_sides, joined(times, c))
     found <- adjusted_smooth(of_sides, sides, share, spread, of_determination)
     squares <- function(influence) {
       if (across) {
-        return(unlist(lapply(side_cells, squares_of_clusters, influence, drawn_from, times)))
+        return(unlist(lapply(1:2, function(g) {
+          k <- side_cells[[g]]
+          squares_of_clusters(k, influence, drawn_from, times, length(clusters[[g]]))
+        })))
       }
       vapply(
         seq_along(cells),
@@ -618,8 +625,9 @@ compare_adjusted_draws <- function(
       }))
     }
     times <- once
-    for (k in side_cells) {
-      id <- clusters_of(k)
+    for (g in 1:2) {
+      k <- side_cells[[g]]
+      id <- clusters[[g]]
       drawn <- tabulate(sample.int(length(id), length(id), TRUE), length(id))
       times[k] <- lapply(drawn_from[k], function(t) drawn[match(rownames(t), id)])
     }
@@ -653,9 +661,10 @@ compare_adjusted_draws <- function(
     jackknife <- function(members, which) {
       if (across) {
         return(sum(vapply(
-          Filter(function(k) all(k %in% members), side_cells),
-          function(k) {
-            id <- clusters_of(k)
+          Filter(function(g) all(side_cells[[g]] %in% members), 1:2),
+          function(g) {
+            k <- side_cells[[g]]
+            id <- clusters[[g]]
             n <- length(id)
             change <- vapply(
               id,
@@ -772,12 +781,12 @@ compare_adjusted_draws <- function(
 }
 
 # u / (u - 1) of the squares of what whole clusters add, of the crossings `k` of one side: in the place
-# of the first, 0 in those of the others. `times`: how often the units of every crossing are drawn.
-squares_of_clusters <- function(k, influence, tables, times) {
+# of the first, 0 in those of the others. `times`: how often the units of every crossing are drawn; `n`:
+# clusters of that side.
+squares_of_clusters <- function(k, influence, tables, times, n) {
   id <- unlist(lapply(tables[k], rownames))
   moved <- as.vector(tapply(unlist(influence[k]), id, sum))
   drawn <- as.vector(tapply(unlist(times[k]), id, max))
-  n <- length(moved)
   total <- n / (n - 1) * (sum(drawn * moved^2) - sum(drawn * moved)^2 / n)
   c(total, rep(0, length(k) - 1))
 }

@@ -330,7 +330,8 @@ optimism_of_units <- function(r) {
 parts_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
   rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
   designed <- !is.null(weight) || !is.null(cluster)
-  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_LABEL
+  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_LABEL &
+    weight_of_cells(cell, count, weight) > 0
   parts <- vector("list", count)
   parts[enough] <- lapply(rows[enough], function(r) {
     if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)

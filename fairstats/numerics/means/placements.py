@@ -200,7 +200,9 @@ def errors_of_area(rows: ScoredRows) -> Floats:
 
 
 def scaled_errors(rows: ScoredRows) -> Floats:
-    """The same, in every stratum times √(n/(n − 1)), n its rows or clusters."""
+    """The same, in every stratum times √(n/(n − 1)), n its rows or clusters; 0 without an area."""
+    if not rows.has_area():
+        return np.zeros(rows.place.size)
     errors = errors_of_area(rows)
     for stratum in np.unique(rows.stratum).tolist():
         inside = rows.stratum == stratum
@@ -212,7 +214,9 @@ def shares_in_labels(rows: ScoredRows) -> Floats:
     """Share of every row in the weight of its label."""
     shares = np.zeros(rows.place.size)
     for label in rows.of_label():
-        shares[label] = rows.weight[label] / rows.weight[label].sum()
+        total = float(rows.weight[label].sum())
+        if total > 0:
+            shares[label] = rows.weight[label] / total
     return shares
 
 

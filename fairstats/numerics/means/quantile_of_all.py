@@ -132,6 +132,8 @@ class NumbersOfAll:
 
 def excess_below(numbers: Floats, weights: Floats, value: float) -> Floats:
     """The excess w·(1{x ≤ value} − F)/W of every row."""
+    if not numbers.size:
+        return np.zeros(0)
     # a quantile that is one of the numbers may come out one digit below it
     below = (numbers <= value + _ROUNDING * abs(value)).astype(np.float64)
     return np.asarray(weights * (below - weights @ below / weights.sum()) / weights.sum())

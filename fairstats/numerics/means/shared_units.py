@@ -78,7 +78,7 @@ def correlations_of(products: Floats) -> Floats:
     found = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
     places = np.arange(products.shape[1])
     found[:, places, places] = 1.0
-    return found
+    return np.asarray(found)
 
 
 def root_of_products(distances: Floats, correlations: Floats | None) -> float:

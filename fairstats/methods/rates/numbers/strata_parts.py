@@ -158,7 +158,9 @@ def part_cells(crossed: CutRows, metric: str, within: StratumMoments, n_sides: i
     """A part of the Brier score of every crossing of stratum and group, or all others of each."""
     values = part_values(crossed, metric)
     shape = (len(within.strata), n_sides)
-    enough = np.array([not note for note in values.notes])
+    # rows without weight are counted, and have no part
+    has_part = np.isfinite(values.estimates)
+    enough = np.array([not note for note in values.notes]) & has_part
     biases = None
     if values.centres is None:
         # the mean of ȳ(1 − ȳ) lacks 1/n of what it estimates
