@@ -197,7 +197,7 @@ beside_everybody <- function(law, weight, root) {
       return(roots_by_parts(
         observed,
         parts[[2L]],
-        everybody$mean,
+        everybody,
         slope,
         c(from_group, from_others)
       ))

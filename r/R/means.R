@@ -610,25 +610,31 @@ roots_beside_all <- function(one, others, share, shares) {
   all <- sum_of(c(list(one), others), c(share, shares))
   rest <- sum_of(others, shares)
   own <- 1 / (2 * sqrt(one$mean)) - share / (2 * sqrt(all$mean))
-  roots_by_parts(one, rest, all$mean, share, c(own^2 * one$v, rest$v / (4 * all$mean)))
+  roots_by_parts(one, rest, all, share, c(own^2 * one$v, rest$v / (4 * all$mean)))
 }
 
-# sqrt(m1) - sqrt(m) by MOVER of what it becomes at the limits of the one, with which m moves by
-# `slope`, and of the others' part of m, which is independent. `variances`: of the difference, from
-# either.
+# sqrt(m1) - sqrt(m) by MOVER, each distance to a limit the larger of two: what the difference becomes
+# at the limits of the one, with which m moves by `slope`, or of the others' part of m, `rest`; and that
+# of either root to its own limit, by the root of the share of its variance that the difference has
+# from it (`variances`).
 roots_by_parts <- function(one, rest, all, slope, variances) {
-  value <- sqrt(c(one$mean, all))
+  value <- sqrt(c(one$mean, all$mean))
   difference <- function(own, others) {
-    moved <- all + slope * (own - one$mean) + others - rest$mean
+    moved <- all$mean + slope * (own - one$mean) + others - rest$mean
     sqrt(own) - sqrt(pmax(moved, 0))
   }
   centre <- value[1L] - value[2L]
+  laws <- list(one, all)
+  counted <- sqrt(variances / (c(one$v, all$v) / (4 * value^2)))
   found <- mover_of_two(value, function(k, critical) {
-    if (k == 1L) {
-      value[1L] + difference(limits_of_mean_square(one, critical), rest$mean) - centre
+    moved <- if (k == 1L) {
+      difference(limits_of_mean_square(one, critical), rest$mean) - centre
     } else {
-      value[2L] + centre - difference(one$mean, limits_of_mean_square(rest, critical))
+      centre - difference(one$mean, limits_of_mean_square(rest, critical))
     }
+    ends <- sqrt(pmax(mean_limits(laws[[k]], critical), 0))
+    by_share <- counted[k] * (ends - value[k])
+    value[k] + c(min(moved[1L], by_share[1L]), max(moved[2L], by_share[2L]))
   })
   found$std_error <- sqrt(sum(variances))
   found

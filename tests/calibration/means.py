@@ -494,7 +494,7 @@ def _root_against_all(
     name = "prediction_errors(metric='root_mean_squared_error', comparisons='overall')"
     listed = ", ".join(map(str, sizes))
     words = f"{law.words}, groups of {listed} rows, spreads {', '.join(map(str, spreads))}"
-    claim = {"claim": "conservative", "version": "2", **about}
+    claim = {"claim": "conservative", "version": "3", **about}
     return Cell("means", name, words, simulate, 2_000, **claim)
 
 

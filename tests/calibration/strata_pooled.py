@@ -241,7 +241,7 @@ def _roots(setting: Pools, comparisons: str, runs: int, **about: str) -> Cell:
     truth = float(setting.scales[0] - np.sqrt(weight @ expected / weight.sum()))
     name = f"prediction_errors('root_mean_squared_error', strata=, comparisons='{comparisons}')"
     simulate = _by_moments(setting, comparisons, "difference", truth, root=True)
-    version = "2" if comparisons == "overall" else "1"
+    version = "3" if comparisons == "overall" else "1"
     about = {"claim": "conservative", "version": version, **about}
     return Cell("means", name, setting.words, simulate, runs, **about)
 

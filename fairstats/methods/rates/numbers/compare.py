@@ -194,45 +194,51 @@ def _roots_beside_all(
         own = 1 / (2 * root) - share / (2 * root_of_all)
         from_others = float(others.variance) / (4 * root_of_all**2)
     variances = (own**2 * float(group.variance), from_others)
-    return roots_by_parts(group, others, float(of_all.mean), share, variances)
+    return roots_by_parts(group, others, of_all, share, variances)
 
 
 def roots_by_parts(
-    group: Moments, others: Moments, of_all: float, share: float, variances: tuple[float, float]
+    group: Moments, others: Moments, of_all: Moments, share: float, variances: tuple[float, float]
 ) -> PartContrast:
-    """√m₁ − √m by MOVER of what the difference becomes at the limits of either.
+    """√m₁ − √m by MOVER: the distance to a limit is the larger of two, of the group and of others.
 
-    It rises with m₁, whose error m has with the slope `share`, and falls with the others' part of m,
-    `others`, which is independent: each moves alone to its limits. `of_all`: m; `variances`: of the
-    difference, from the rows of the group and from all others.
+    The one is what the difference becomes at the limits of m₁, with which m moves by the slope
+    `share`, or of the others' part of m, `others`. The other is that of √m₁, or √m, to its own limit,
+    by the root of the share of its variance that the difference has from either, `variances`.
     """
     mean = float(group.mean)
+    mean_of_all = float(of_all.mean)
     mean_of_others = float(others.mean)
-    values = (math.sqrt(mean), math.sqrt(of_all))
-
-    def difference(own: float, rest: float) -> float:
-        moved = of_all + share * (own - mean) + rest - mean_of_others
-        return math.sqrt(own) - math.sqrt(max(moved, 0.0))
-
+    values = (math.sqrt(mean), math.sqrt(mean_of_all))
     centre = values[0] - values[1]
 
-    def limits_of_group(z: float) -> tuple[float, float]:
-        low, high = limits_of_mean_square(group, z)
-        return (
-            values[0] + difference(low, mean_of_others) - centre,
-            values[0] + difference(high, mean_of_others) - centre,
-        )
+    def difference(own: float, rest: float) -> float:
+        moved = mean_of_all + share * (own - mean) + rest - mean_of_others
+        return math.sqrt(own) - math.sqrt(max(moved, 0.0))
 
-    def limits_of_others(z: float) -> tuple[float, float]:
-        low, high = limits_of_mean_square(others, z)
-        return values[1] + centre - difference(mean, low), values[1] + centre - difference(
-            mean, high
-        )
+    counted = []
+    for value, part, variance in zip(values, (group, of_all), variances, strict=True):
+        of_root = float(part.variance) / (4 * value**2) if value > 0 else 0.0
+        counted.append(math.sqrt(variance / of_root) if of_root > 0 else 1.0)
+
+    def limits_of(position: int, z: float) -> tuple[float, float]:
+        low, high = limits_of_mean_square((group, others)[position], z)
+        if position == 0:
+            ends = (difference(low, mean_of_others), difference(high, mean_of_others))
+            moved = (values[0] + ends[0] - centre, values[0] + ends[1] - centre)
+        else:
+            ends = (difference(mean, low), difference(mean, high))
+            moved = (values[1] + centre - ends[0], values[1] + centre - ends[1])
+        value = values[position]
+        by_share = _roots_of_limits((group, of_all)[position], z)
+        below = max(value - moved[0], counted[position] * (value - by_share[0]))
+        above = max(moved[1] - value, counted[position] * (by_share[1] - value))
+        return value - below, value + above
 
     return PartContrast(
         values,
-        limits_of_group,
-        limits_of_others,
+        lambda z: limits_of(0, z),
+        lambda z: limits_of(1, z),
         error=math.sqrt(variances[0] + variances[1]),
     )
 

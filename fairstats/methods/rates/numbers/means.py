@@ -607,10 +607,12 @@ def prediction_errors(
     the root of a mean: ratios are roots of the limits of the ratio of mean squares, differences
     come from the limits of both groups (MOVER), and are conservative, but for the side of the tail
     of fewer than 100 rows: of normal errors 20/1,000 .072 at a nominal .05. Beside all rows
-    ("overall") they come from what the difference becomes at the limits of the group's mean square,
-    which that of all rows moves with, and of the others' part: the wider of two, by the skewness and
-    by χ² with 2m²/v degrees of freedom. Normal errors: up to .06; where errors have a long tail and
-    groups spread unequally up to .078 (exponential, 400 rows beside 60 of twice the spread).
+    ("overall") each distance to a limit is the larger of two: what the difference becomes at the
+    limits of the group's mean square (with which that of all rows moves) and of the others' part,
+    those of its skewness or of χ² with 2m²/v degrees of freedom; and that of either root by the share
+    of its error that is its own. Normal errors miss in up to .06; where errors have a long tail and
+    groups spread unequally they err in up to .078 (exponential, 400 rows beside 60 of twice the
+    spread).
 
     R² depends on how much outcomes vary in a group: two groups that are predicted with equal errors
     have different R² where one varies more. Limits are by the studentised bootstrap of rows or

@@ -390,7 +390,7 @@ class PairBesideAll(PairWithinStrata):
         apart = [float(self.of_group(shares * (1 + sign * share)).variance) for sign in (1, -1)]
         variance = float(own.variance)
         slope = (apart[0] - apart[1]) / (4 * variance) if variance > 0 else 0.0
-        return roots_by_parts(own, others, float(everybody.mean), slope, (from_group, from_others))
+        return roots_by_parts(own, others, everybody, slope, (from_group, from_others))
 
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
         """None: a group is not as far from everybody in every stratum, where its share differs."""

@@ -596,29 +596,53 @@ def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
         assert row.std_error == pytest.approx(math.sqrt(variance), rel=0.05)
         low, high = row.confidence_interval
         assert low < row.estimate < high
-    # by hand: what the difference becomes at the limits of either's mean square, in squares
+    # by hand: each distance the larger of what the difference moves by at the limits of a mean square,
+    # and of a root's own by the share of its variance; both in squares
+    z = 1.959963985
     laws = {name: moments_of_samples(error[group == name] ** 2) for name in "abc"}
-    own = limits_of_mean_square(laws["a"], 1.959963985)
     shares = sizes / 410
-    rest = sum_of_means(
-        Moments(
-            *[np.array([float(getattr(laws[name], field)) for name in "bc"]) for field in FIELDS]
-        ),
-        shares[1:],
-    )
-    of_rest = limits_of_mean_square(rest, 1.959963985)
 
-    def difference(mean: float, others: float) -> float:
-        return math.sqrt(mean) - math.sqrt(shares[0] * mean + others)
+    def summed(names: str, weights: np.ndarray) -> Moments:
+        columns = [[float(getattr(laws[name], field)) for name in names] for field in FIELDS]
+        return sum_of_means(Moments(*[np.array(column) for column in columns]), weights)
+
+    rest = summed("bc", shares[1:])
+    everybody = summed("abc", shares)
+    mean = float(means[0])
+    values = np.sqrt([mean, float(everybody.mean)])
+
+    def difference(own: float, others: float) -> float:
+        return math.sqrt(own) - math.sqrt(shares[0] * own + others)
 
     centre = result["a"].estimate
-    mean = float(means[0])
-    others = float(rest.mean)
-    below = (difference(own[0], others), difference(mean, of_rest[1]))
-    above = (difference(own[1], others), difference(mean, of_rest[0]))
+    own_limits = limits_of_mean_square(laws["a"], z)
+    limits_of_rest = limits_of_mean_square(rest, z)
+    moved = [
+        [
+            centre - difference(own_limits[0], float(rest.mean)),
+            centre - difference(mean, limits_of_rest[1]),
+        ],
+        [
+            difference(own_limits[1], float(rest.mean)) - centre,
+            difference(mean, limits_of_rest[0]) - centre,
+        ],
+    ]
+    slope = 1 / (2 * values[0]) - shares[0] / (2 * values[1])
+    of_roots = (
+        float(laws["a"].variance) / (4 * mean),
+        float(everybody.variance) / (4 * values[1] ** 2),
+    )
+    variances = (slope**2 * float(laws["a"].variance), float(rest.variance) / (4 * values[1] ** 2))
+    counted = np.sqrt(np.divide(variances, of_roots))
+    ends = np.sqrt([hall_limits_of_mean(law, z) for law in (laws["a"], everybody)])
+    by_share = [
+        [counted[0] * (values[0] - ends[0, 0]), counted[1] * (ends[1, 1] - values[1])],
+        [counted[0] * (ends[0, 1] - values[0]), counted[1] * (values[1] - ends[1, 0])],
+    ]
+    below, above = np.maximum(moved, by_share)
     low, high = result["a"].confidence_interval
-    assert centre - low == pytest.approx(math.hypot(*(centre - each for each in below)), rel=1e-7)
-    assert high - centre == pytest.approx(math.hypot(*(each - centre for each in above)), rel=1e-7)
+    assert centre - low == pytest.approx(math.hypot(*below), rel=1e-7)
+    assert high - centre == pytest.approx(math.hypot(*above), rel=1e-7)
     # of one group with nearly all rows nothing is left to differ from
     alone = fs.prediction_errors(
         np.zeros(410),
