@@ -241,8 +241,9 @@ def means(
     Bonferroni's. Clusters that lie in several strata are one linearised value each, over all
     strata, and count once: 25 beside 100 clusters of four exponential rows .033 and .062, which is
     what the same clusters have without strata. Their quantiles are joined by MOVER with the
-    correlations of the shares below, and standardised differences draw whole clusters: @FIGURES@.
-    Nothing then tests one difference in all strata.
+    correlations of the shares below (60 beside 120 clusters of 12 exponential rows in six strata: up
+    to .048), and standardised differences draw whole clusters (60 beside 200 of four normal rows in
+    three strata: .046 and .057). Nothing then tests one difference in all strata.
 
     Limits of a sum of quantiles over strata are by MOVER [3]_ of the strata's own, with 20 rows of
     both groups in each, and five on either side of the quantile; homogeneity by Cochran's Q with

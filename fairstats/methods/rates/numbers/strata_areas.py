@@ -95,7 +95,8 @@ class _RowsOfStrata:
     def products(self, values: Floats, others: Floats | None = None) -> Floats:
         """Σ over clusters of the products of their sums in two strata, shape (H, H)."""
         shape = (len(self.strata), 1)
-        return products_between_strata(self.unit, self.stratum, values, shape, others)[0]
+        found = products_between_strata(self.unit, self.stratum, values, shape, others)
+        return np.asarray(found[0])
 
     def errors_as_one(self) -> Floats:
         """What every row adds to the error of the area of its stratum as one group."""
@@ -273,10 +274,15 @@ class StratumAreas:
                 if areas is not None:
                     for name, column in columns.items():
                         column[stratum, place] = getattr(areas, name)
-        df = columns.pop("degrees_of_freedom")
-        everybody = StratumAreas(**columns, df=None if self.df is None else df)
-        beside = replace(self, everybody=everybody, shared=shared)
-        return beside if self.covariance is None else beside._with_shared_clusters(strata)
+        everybody = StratumAreas(
+            area=columns["area"],
+            variance=columns["variance"],
+            positives=columns["positives"],
+            negatives=columns["negatives"],
+            df=None if self.df is None else columns["degrees_of_freedom"],
+        )
+        with_all = replace(self, everybody=everybody, shared=shared)
+        return with_all if self.covariance is None else with_all._with_shared_clusters(strata)
 
     def _with_shared_clusters(self, strata: Sequence[CutRows]) -> StratumAreas:
         """The same with what the strata share of everybody."""

@@ -406,7 +406,7 @@ def _tables_of_sides(
         cell = units * n_strata + stratum[inside]
         sums = [np.bincount(cell, column, size * n_strata) for column in columns[inside].T]
         by_stratum = np.stack(sums, axis=1).reshape(size, -1)
-        tables.append(UnitTable.of(by_stratum))
+        tables.append(UnitTable.of(by_stratum.astype(np.float64)))
     return tables
 
 
