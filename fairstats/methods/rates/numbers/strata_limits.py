@@ -3,7 +3,7 @@
 The value of a group is Σ ω·v over the strata, with limits by MOVER over them
 (`numerics/means/strata.py`), and two groups are compared by MOVER once more. Beside everybody ω are
 the shares of the group, and the difference in a stratum has limits as without strata, which MOVER
-joins over them.
+joins over them. Where clusters lie in several strata their values correlate (`strata_shared.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A part of a group is Σ ω·m over the strata, with the weights of Mantel and Haenszel. Miscalibration
 and discrimination have limits as without strata, of the sums of estimates and of what curves that
-leave rows out have, with variance Σ ω²·v; uncertainty has those of every stratum by MOVER.
+leave rows out have, with variance Σ ω²·v; uncertainty has those of every stratum by MOVER. Beside
+everybody ω are the shares of the group, and v what either's rows add to the difference of a stratum.
 """
 
 from __future__ import annotations
