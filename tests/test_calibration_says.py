@@ -733,11 +733,11 @@ SAID = (
     Said(
         "means",
         r"root_mean_squared_error', comparisons='overall'",
-        "unequal spreads|spreads",
+        "errors with a long tail|spreads",
         fs.prediction_errors,
-        "groups spread unequally they err in up to .074",
+        "groups spread unequally they err in up to .078",
         _roots_beside_all,
-        "where groups spread unequally",
+        "groups spread unequally",
     ),
     Said(
         "means",

@@ -93,6 +93,7 @@ def count_columns(
         keys=keys if strata is None else (*keys, strata),
         features=column_names("features", features),
         score_range=check_score_range(score_range),
+        stratified=strata is not None,
         **asked,
     )
     # counted rows cannot give what needs single ones
@@ -195,7 +196,9 @@ def _by_rows(frame: Any, question: Question) -> tuple[Outcomes, dict[str, Any], 
         )
     if outcomes.numbers:
         tally_parts["moments"] = MomentCounts._from_outcomes(
-            outcomes, numbers_of_outcome(outcomes.numbers)
+            outcomes,
+            numbers_of_outcome(outcomes.numbers),
+            stratified=question.stratified,
         )
     if question.features:
         table = columns[list(question.features)].iloc[kept_rows].reset_index(drop=True)

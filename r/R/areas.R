@@ -177,37 +177,49 @@ area_beside_all <- function(r, g, small, own_area, ratio) {
   if (small[g]) {
     return(found)
   }
-  stratum <- ifelse(small[r$place], 0, r$place)
-  inside <- r$place == g
-  v <- weighted_placements(r)
-  of_all <- area_of(r, stratum)
-  by <- if (ratio) c(own_area$value, of_all$value) else c(1, 1)
-  e_all <- errors_of_area(r, v, stratum) / by[2L]
-  mine <- r[inside, ]
-  e_own <- errors_of_area(mine, weighted_placements(mine), rep(1, nrow(mine))) / by[1L]
-  from_group <- variance_of_errors(e_own - e_all[inside], mine$y, rep(1, nrow(mine)), mine$unit)
-  from_others <- variance_of_errors(
-    e_all[!inside],
-    r$y[!inside],
-    stratum[!inside],
-    r$unit[!inside]
+  shared <- shared_with_all(r, g, small)
+  areas <- list(own_area, shared$of_all)
+  found$contrast <- contrast_of_areas(
+    c(own_area$value, shared$of_all$value),
+    function(k, critical) limits_of_area(areas[[k]], critical),
+    c(own_area$variance, shared$of_all$variance, shared$parts),
+    ratio
   )
-  share <- function(part, area, scale) {
-    if (area$variance > 0) sqrt(part * scale^2 / area$variance) else 1
-  }
-  shares <- c(share(from_group, own_area, by[1L]), share(from_others, of_all, by[2L]))
-  areas <- list(own_area, of_all)
+  found
+}
+
+# The area of all rows as a group is compared with it, and what rows of the group, and all others, add
+# to its variance, with the covariance of both areas.
+shared_with_all <- function(r, g, small) {
+  stratum <- ifelse(small[r$place] & r$place != g, 0, r$place)
+  inside <- r$place == g
+  e_all <- errors_of_area(r, weighted_placements(r), stratum)
+  mine <- r[inside, ]
+  one <- rep(1, nrow(mine))
+  e_own <- errors_of_area(mine, weighted_placements(mine), one)
+  of_mine <- function(e) variance_of_errors(e, mine$y, one, mine$unit)
+  others <- variance_of_errors(e_all[!inside], r$y[!inside], stratum[!inside], r$unit[!inside])
+  covariance <- (of_mine(e_own + e_all[inside]) - of_mine(e_own - e_all[inside])) / 4
+  list(of_all = area_of(r, stratum), parts = c(of_mine(e_all[inside]), others, covariance))
+}
+
+# The contrast of a group's area and that of all rows. `variance`: of the group's, of that of all, what
+# either rows add to this, and the covariance of both.
+contrast_of_areas <- function(value, limits, variance, ratio) {
+  by <- if (ratio) value else c(1, 1)
+  from_group <- variance[1L] / by[1L]^2 - 2 * variance[5L] / prod(by) + variance[3L] / by[2L]^2
+  from_others <- variance[4L] / by[2L]^2
+  part <- pmax(c(from_group, from_others), 0)
+  whole <- variance[1:2] / by^2
+  shares <- ifelse(whole > 0, sqrt(part / whole), 1)
   scale <- if (ratio) log else identity
-  values <- scale(c(own_area$value, of_all$value))
+  values <- scale(value)
   contrast <- mover_of_two(
     values,
-    function(k, critical) {
-      values[k] + shares[k] * (scale(limits_of_area(areas[[k]], critical)) - values[k])
-    },
+    function(k, critical) values[k] + shares[k] * (scale(limits(k, critical)) - values[k]),
     if (ratio) exp else identity,
     scale
   )
-  contrast$std_error <- sqrt(from_group + from_others) * (if (ratio) contrast$estimate else 1)
-  found$contrast <- contrast
-  found
+  contrast$std_error <- sqrt(sum(part)) * (if (ratio) contrast$estimate else 1)
+  contrast
 }

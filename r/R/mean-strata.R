@@ -29,12 +29,59 @@ adjusted_law <- function(laws, shares, shared = NULL) {
   if (!is.null(shared) && v > 0) {
     v <- max(sum(outer(shares, shares) * shared$errors), 0)
     k <- k * (v / sum(terms))^2
-    slope <- shares * deviation
-    pull <- drop(shared$weights %*% slope) * slope
-    lost <- sum(outer(slope, slope) * shared$weights^2) / sum(pull)
-    df <- (1 - lost) * sum(pull)^2 / sum(outer(pull, pull) * shared$weights)
+    df <- df_of_shared(shares * deviation, shared$weights)
   }
   list(mean = sum(shares * pick("mean")), v = v, k = k, size = df + 1)
+}
+
+# Degrees of freedom of a sum over strata that share clusters, less what their estimates take.
+df_of_shared <- function(slope, weights) {
+  pull <- drop(weights %*% slope) * slope
+  lost <- sum(outer(slope, slope) * weights^2) / sum(pull)
+  (1 - lost) * sum(pull)^2 / sum(outer(pull, pull) * weights)
+}
+
+# Sums over clusters of the products of what their rows have in two strata: of every stratum the
+# clusters `unit` and values `x`, and `y` of the second.
+products_of_strata <- function(unit, x, y = x) {
+  levels <- unique(unlist(unit))
+  table_of <- function(values) {
+    columns <- Map(
+      function(u, v) {
+        sums <- numeric(length(levels))
+        at <- match(u, levels)
+        for (k in seq_along(at)) {
+          sums[at[k]] <- sums[at[k]] + v[k]
+        }
+        sums
+      },
+      unit,
+      values
+    )
+    matrix(unlist(columns), length(levels))
+  }
+  crossprod(table_of(x), table_of(y))
+}
+
+# Correlations of the values of strata, by what clusters move these: of every stratum a list of `unit`
+# and `x`.
+correlations_of <- function(moves) {
+  pick <- function(name) lapply(moves, function(m) if (is.null(m)) numeric(0) else m[[name]])
+  products <- products_of_strata(pick("unit"), pick("x"))
+  deviation <- sqrt(diag(products))
+  found <- products / outer(deviation, deviation)
+  found[!is.finite(found)] <- 0
+  diag(found) <- 1
+  found
+}
+
+# The root of the sum of squares of distances in all strata, or of their products where values of these
+# have correlations.
+root_of_distances <- function(distance, correlations = NULL) {
+  if (is.null(correlations) || !all(is.finite(distance))) {
+    return(sqrt(sum(distance^2)))
+  }
+  sqrt(max(sum(outer(distance, distance) * correlations), 0))
 }
 
 # What the crossings `k` of one group share, from sums of products of cluster weights and of excesses;
@@ -144,7 +191,16 @@ beside_everybody <- function(law, weight, root) {
       roots <- sqrt(c(observed$mean, everybody$mean))
       from_group <- law(1L, own / (2 * roots[1L]) - own * share / (2 * roots[2L]))$v
       from_others <- parts[[2L]]$v / (4 * everybody$mean)
-      return(roots_by_parts(observed, everybody, c(from_group, from_others)))
+      # the covariance of both mean squares, which share the rows of the group, over the variance
+      both <- law(1L, own * (1 + share))$v - law(1L, own * (1 - share))$v
+      slope <- if (observed$v > 0) both / (4 * observed$v) else 0
+      return(roots_by_parts(
+        observed,
+        parts[[2L]],
+        everybody,
+        slope,
+        c(from_group, from_others)
+      ))
     }
     one <- observed$mean
     all <- everybody$mean
@@ -299,7 +355,7 @@ lies_in_several <- function(place, cluster) {
 
 # What compares two groups, whose cells (stratum after stratum) are given, by means of numbers x.
 means_in_strata <- function(x) {
-  compare <- function(cell, count, design, about, together) {
+  function(cell, count, design, about, together) {
     m <- moments_in_strata(x, cell, count, design)
     function(pair) {
       of_pair <- list(
@@ -323,38 +379,146 @@ means_in_strata <- function(x) {
       )
     }
   }
-  # clusters may lie in several strata
-  structure(compare, across = TRUE)
 }
 
-# The same by areas under ROC curves, also of rows with weights or in clusters.
-areas_in_strata <- function(y, score) {
+# The same by areas under ROC curves, also of rows with weights or in clusters; `place`: the group of
+# every row.
+areas_in_strata <- function(y, score, place) {
   function(cell, count, design, about, together) {
+    designed <- !is.null(design$weight) || !is.null(design$cluster)
     rows <- unname(rows_of_groups(y, score, cell, count, design$weight, design$cluster))
     areas <- lapply(rows, area_of)
-    designed <- !is.null(design$weight) || !is.null(design$cluster)
-    counted <- vapply(areas, `[[`, c(0, 0), "counted")
-    sizes <- if (designed) vapply(areas, `[[`, c(0, 0), "sizes") else counted
-    known <- list(
-      area = vapply(areas, `[[`, 0, "value"),
-      variance = vapply(areas, `[[`, 0, "variance"),
-      positives = sizes[1L, ],
-      negatives = sizes[2L, ],
-      n = vapply(rows, nrow, 0L),
-      counted = counted,
-      weight = vapply(rows, function(r) sum(weights_of(r)[r$y == 1]), 0),
-      df = if (designed) {
-        vapply(areas, function(a) if (is.null(a$df)) max(min(a$sizes) - 1, 1) else a$df, 0)
-      }
-    )
+    known <- columns_of_areas(areas, designed)
+    known$n <- vapply(rows, nrow, 0L)
+    known$weight <- vapply(rows, function(r) sum(weights_of(r)[r$y == 1]), 0)
+    of_all <- identical(about$comparisons, "overall")
+    spread <- !is.null(design$cluster) && lies_in_several(cell, design$cluster)
     function(pair) {
       of_pair <- lapply(known, function(x) {
         if (is.matrix(x)) x[, pair] else x[pair]
       })
+      if (spread) {
+        half <- length(pair) / 2
+        of_pair$between <- lapply(
+          list(pair[seq_len(half)], pair[half + seq_len(half)]),
+          function(k) {
+            areas_between(rows[k], known$variance[k])
+          }
+        )
+      }
+      if (of_all) {
+        stratum <- (cell - 1L) %/% 2L + 1L
+        g <- place[cell %% 2L == 1L][1L]
+        of_pair$all <- areas_of_all(y, score, place, stratum, count / 2, design, g, spread)
+      }
       level <- about$options$confidence_level
       compare_adjusted_areas(of_pair, about$contrast, about$limit, level, together)
     }
   }
+}
+
+# What rows add to the error of the area of their stratum, times sqrt(n / (n - 1)) of its clusters (of
+# the clusters of every group where these are strata of their own).
+scaled_errors <- function(r, stratum = rep(1, nrow(r))) {
+  if (!is.finite(area_of(r)$value)) {
+    return(numeric(nrow(r)))
+  }
+  n <- stats::ave(match(r$unit, unique(r$unit)), stratum, FUN = function(u) length(unique(u)))
+  errors_of_area(r, weighted_placements(r), stratum) * ifelse(n > 1, sqrt(n / (n - 1)), 1)
+}
+
+shares_of_label <- function(r, label) {
+  w <- weights_of(r) * (r$y == label)
+  if (sum(w) > 0) w / sum(w) else w
+}
+
+# Covariances of the areas of strata whose rows are of the same clusters, and sums of the products of
+# the clusters' shares in the weight of label 1 and of label 0.
+areas_between <- function(rows, variance) {
+  unit <- lapply(rows, `[[`, "unit")
+  covariance <- products_of_strata(unit, lapply(rows, scaled_errors))
+  diag(covariance) <- ifelse(is.finite(variance), variance, 0)
+  labels <- lapply(1:0, function(label) {
+    products_of_strata(unit, lapply(rows, shares_of_label, label))
+  })
+  list(covariance = covariance, labels = labels)
+}
+
+# Whether strata have anything in common.
+share_units <- function(products) {
+  any(vapply(products, function(x) any(x[upper.tri(x)] != 0), NA))
+}
+
+# Areas as columns; degrees of freedom where rows have weights or clusters.
+columns_of_areas <- function(areas, designed) {
+  counted <- vapply(areas, `[[`, c(0, 0), "counted")
+  sizes <- if (designed) vapply(areas, `[[`, c(0, 0), "sizes") else counted
+  df_of <- function(a) if (is.null(a$df)) max(min(a$sizes) - 1, 1) else a$df
+  list(
+    area = vapply(areas, `[[`, 0, "value"),
+    variance = vapply(areas, `[[`, 0, "variance"),
+    positives = sizes[1L, ],
+    negatives = sizes[2L, ],
+    counted = counted,
+    df = if (designed) vapply(areas, df_of, 0)
+  )
+}
+
+# All rows of each of `count` strata: their areas as one group (`as_one`) and as group `g` is compared
+# with it, with what both share.
+areas_of_all <- function(y, score, place, stratum, count, design, g, spread = FALSE) {
+  designed <- !is.null(design$weight) || !is.null(design$cluster)
+  found <- lapply(seq_len(count), function(h) {
+    here <- stratum == h
+    unit <- if (!is.null(design$cluster)) design$cluster[here]
+    weight <- design$weight[here]
+    rows <- rows_of_groups(y[here], score[here], place[here], max(place), weight, unit)
+    small <- vapply(unname(rows), function(r) min(area_of(r)$counted), 0) < FEWEST_OF_LABEL
+    r <- attr(rows, "all")
+    none <- list(of_all = area_of(r[0L, ]), parts = rep(NaN, 3L))
+    of_group <- area_of(rows[[g]])
+    c(
+      list(as_one = area_of(r), rows = r, small = small),
+      if (is.finite(of_group$value)) shared_with_all(r, g, small) else none
+    )
+  })
+  all <- list(
+    as_one = columns_of_areas(lapply(found, `[[`, "as_one"), designed),
+    of_all = columns_of_areas(lapply(found, `[[`, "of_all"), designed),
+    shared = vapply(found, `[[`, c(0, 0, 0), "parts")
+  )
+  if (spread) {
+    rows <- lapply(found, `[[`, "rows")
+    unit <- lapply(rows, `[[`, "unit")
+    all$between <- areas_between(rows, all$as_one$variance)
+    inside <- lapply(rows, function(r) r$place == g)
+    of_all <- Map(
+      function(r, one) scaled_errors(r, ifelse(one$small[r$place] & r$place != g, 0, r$place)),
+      rows,
+      found
+    )
+    own <- Map(
+      function(r, i) {
+        e <- numeric(nrow(r))
+        e[i] <- scaled_errors(r[i, ])
+        e
+      },
+      rows,
+      inside
+    )
+    from_group <- Map(`*`, of_all, inside)
+    from_others <- Map(`-`, of_all, from_group)
+    products <- list(
+      products_of_strata(unit, from_group),
+      products_of_strata(unit, from_others),
+      products_of_strata(unit, own, from_group)
+    )
+    all$shared_between <- lapply(1:3, function(k) {
+      diag(products[[k]]) <- ifelse(is.finite(all$shared[k, ]), all$shared[k, ], 0)
+      products[[k]]
+    })
+  }
+  all
 }
 
 # Rows of comparisons within strata beside the `crude` ones of the same pairs, as one family of
@@ -364,11 +528,6 @@ adjusted_rows <- function(compare, place, stratum, design, groups, crude, about)
   levels <- sort(unique(stratum))
   count <- length(groups)
   cell <- (match(stratum, levels) - 1L) * count + place
-  if (!is.null(design$cluster) && !isTRUE(attr(compare, "across"))) {
-    if (lies_in_several(stratum, design$cluster)) {
-      stop_argument("strata", "clusters in several strata", "clusters within strata")
-    }
-  }
   options <- about$options
   together <- if (options$simultaneous == "none") 1 else nrow(crude)
   if (about$among > 0) {
@@ -495,52 +654,132 @@ adjusted_area_values <- function(a) {
   fine <- fewest >= FEWEST_OF_AREA & known
   used <- which(fine[at[[1L]]] & fine[at[[2L]]])
   cells <- lapply(at, function(of_group) of_group[used])
-  share <- a$weight[cells[[1L]]] *
-    a$weight[cells[[2L]]] /
-    (a$weight[cells[[1L]]] + a$weight[cells[[2L]]])
+  weight <- lapply(cells, function(k) a$weight[k])
+  of_all <- !is.null(a$all)
+  share <- weight[[1L]] * if (of_all) 1 else weight[[2L]] / (weight[[1L]] + weight[[2L]])
   share <- share / sum(share)
-  df_of <- df_of_areas(a)
-  value <- vapply(cells, function(k) if (length(k)) sum(share * a$area[k]) else NaN, 0)
-  own <- function(group, critical) {
-    k <- cells[[group]]
-    if (!length(k)) {
+  of_cells <- function(areas, k) {
+    areas$df <- df_of_areas(areas)
+    lapply(areas[c("area", "variance", "positives", "negatives", "df")], `[`, k)
+  }
+  areas <- lapply(cells, function(k) of_cells(a, k))
+  if (of_all) {
+    areas[[2L]] <- of_cells(a$all$as_one, used)
+  }
+  # what strata share whose rows are of the same clusters
+  of_used <- function(x) x[used, used, drop = FALSE]
+  with_used <- function(b) {
+    list(covariance = of_used(b$covariance), labels = lapply(b$labels, of_used))
+  }
+  between <- lapply(a$between, function(b) if (share_units(b$labels)) with_used(b))
+  total_of <- function(x) if (is.matrix(x)) sum(outer(share, share) * x) else sum(share^2 * x)
+  value <- vapply(areas, function(one) if (length(used)) sum(share * one$area) else NaN, 0)
+  limits <- function(one, critical, between = NULL) {
+    if (!length(used)) {
       return(c(NaN, NaN))
     }
-    terms <- share^2 * a$variance[k]
-    df <- sum(terms)^2 / sum(terms^2 / df_of[k])
-    if (!sum(terms) > 0) {
-      df <- sum(df_of[k])
+    terms <- share^2 * one$variance
+    variance <- sum(terms)
+    df <- variance^2 / sum(terms^2 / one$df)
+    if (!variance > 0) {
+      df <- sum(one$df)
+    }
+    factor <- 1
+    if (!is.null(between) && variance > 0) {
+      total <- max(total_of(between$covariance), 0)
+      factor <- max(total / variance, 1)
+      variance <- total
+      df <- max(
+        min(vapply(
+          between$labels,
+          function(w) {
+            df_of_shared(share * sqrt(diag(between$covariance) / diag(w)), w)
+          },
+          0
+        )),
+        1
+      )
     }
     by_logit <- -stats::qt(stats::pnorm(-critical), df)
     wider_limits_of_area(
-      value[group],
-      sum(terms),
+      sum(share * one$area),
+      variance,
       by_logit,
       if (is.null(a$df)) critical else by_logit,
-      a$positives[k],
-      a$negatives[k],
-      share
+      one$positives,
+      one$negatives,
+      share * sqrt(factor)
     )
+  }
+  shown <- between
+  if (of_all && length(between)) {
+    shown[2L] <- list(if (share_units(a$all$between$labels)) with_used(a$all$between))
+  }
+  own <- function(group, critical) {
+    limits(areas[[group]], critical, if (length(shown)) shown[[group]])
   }
   small <- vapply(
     cells,
     function(k) {
       beyond <- min(rowSums(a$counted[, k, drop = FALSE] - 1))
-      !length(k) || beyond < FEWEST_BEYOND_OF_LABEL
+      !length(k) || beyond < FEWEST_BEYOND_OF_LABEL - 1e-9
     },
     NA
   )
-  c(
-    mover_values(
-      value,
-      vapply(cells, function(k) sum(share^2 * a$variance[k]), 0),
-      vapply(cells, function(k) sum(a$n[k]), 0),
-      small,
-      own,
-      "logit DeLong and Newcombe (MOVER)"
-    ),
-    list(cells = cells)
+  if (length(between) && length(used)) {
+    # a cluster in several strata counts once
+    units <- function(b) {
+      if (is.null(b)) Inf else min(vapply(b$labels, function(w) 1 / total_of(w), 0)) - 1
+    }
+    small <- small | vapply(between, units, 0) < FEWEST_BEYOND_OF_LABEL - 1e-9
+  }
+  values <- mover_values(
+    value,
+    vapply(cells, function(k) sum(share^2 * a$variance[k]), 0),
+    vapply(cells, function(k) sum(a$n[k]), 0),
+    small,
+    own,
+    "logit DeLong and Newcombe (MOVER)"
   )
+  if (of_all) {
+    values$n[2L] <- sum(values$n)
+    of_both <- list(areas[[1L]], of_cells(a$all$of_all, used))
+    values$against <- function(g, reference, ratio) {
+      parts <- c(
+        lapply(of_both, `[[`, "variance"),
+        lapply(1:3, function(k) a$all$shared[k, used])
+      )
+      joined <- between
+      if (length(between)) {
+        of_parts <- lapply(a$all$shared_between, of_used)
+        joined[2L] <- shown[2L]
+        if (!is.null(joined[[2L]])) {
+          joined[[2L]]$covariance <- of_parts[[1L]] + of_parts[[2L]]
+        }
+        own <- lapply(1:2, function(k) {
+          if (is.null(joined[[k]])) of_both[[k]]$variance else joined[[k]]$covariance
+        })
+        parts <- c(own, of_parts)
+      }
+      contrast <- if (!small[1L]) {
+        contrast_of_areas(
+          value,
+          function(k, critical) {
+            limits(of_both[[k]], critical, if (length(joined)) joined[[k]])
+          },
+          vapply(parts, total_of, 0),
+          ratio
+        )
+      }
+      list(
+        value = value[2L],
+        n = values$n[2L],
+        own = function(critical) own(2L, critical),
+        contrast = contrast
+      )
+    }
+  }
+  c(values, list(cells = cells, spread = !all(vapply(between, is.null, NA))))
 }
 
 # Degrees of freedom of the variances: of the rarer label, or those of the design.
@@ -589,12 +828,46 @@ crosscheck_adjusted_areas <- function(
   together,
   counted = NULL,
   weight = NULL,
-  df = NULL
+  df = NULL,
+  as_one = NULL,
+  of_all = NULL,
+  shared = NULL,
+  between = NULL,
+  between_all = NULL,
+  shared_between = NULL
 ) {
   a <- list(area = area, variance = variance, positives = positives, negatives = negatives, n = n)
   a$counted <- if (is.null(counted)) rbind(positives, negatives) else matrix(counted, 2L)
   a$weight <- if (is.null(weight)) positives else weight
   a$df <- df
+  if (!is.null(shared)) {
+    # of everybody, a row a quantity
+    named <- function(x) {
+      columns <- c("area", "variance", "positives", "negatives", if (!is.null(df)) "df")
+      rows <- matrix(x, length(columns), byrow = TRUE)
+      stats::setNames(lapply(seq_along(columns), function(k) rows[k, ]), columns)
+    }
+    a$all <- list(
+      as_one = named(as_one),
+      of_all = named(of_all),
+      shared = matrix(shared, 3L, byrow = TRUE)
+    )
+  }
+  if (!is.null(between)) {
+    # of each side covariance, and products of shares in label 1 and in label 0
+    size <- length(area) / 2
+    matrices <- function(x) {
+      of_each <- matrix(x, size^2)
+      lapply(seq_len(ncol(of_each)), function(k) matrix(of_each[, k], size, byrow = TRUE))
+    }
+    side <- function(x) list(covariance = x[[1L]], labels = x[2:3])
+    x <- matrices(between)
+    a$between <- list(side(x[1:3]), side(x[4:6]))
+    if (!is.null(shared)) {
+      a$all$between <- side(matrices(between_all))
+      a$all$shared_between <- matrices(shared_between)
+    }
+  }
   row <- compare_adjusted_areas(
     a,
     contrast,
@@ -610,6 +883,12 @@ compare_adjusted_areas <- function(a, contrast, limit, level, together) {
   found <- area_homogeneity(a, values$cells)
   if (contrast == "ratio") {
     found[2:3] <- NaN
+  }
+  if (values$spread) {
+    found[2:3] <- NaN
+  }
+  if (!is.null(a$all)) {
+    found <- c(0, NaN, NaN)
   }
   compare_adjusted(values, contrast, limit, level, together, c(length(values$cells[[1L]]), found))
 }

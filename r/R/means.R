@@ -35,7 +35,7 @@ FEWEST_UNITS <- 20
 #'   weights; quantiles, variances and mean squared errors are summed alike, and rates at a cut-off
 #'   compared by the stratified score. `"rest"`: all other rows of every stratum; `"overall"`: means
 #'   or quantiles of a group and of everybody, summed by the rows of the group. Clusters may lie in
-#'   several strata of means and errors.
+#'   several strata.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
@@ -595,8 +595,7 @@ two_means <- function(one, zero, ratio, root) {
   })
 }
 
-# The root of a group's mean square less that of all rows, m = f m1 + others: by MOVER of the limits
-# of both, each by the share of its error that the other has not.
+# The root of a group's mean square less that of all rows, m = f m1 + others.
 roots_beside_all <- function(one, others, share, shares) {
   sum_of <- function(laws, w) {
     v <- w^2 * vapply(laws, `[[`, 0, "v")
@@ -611,21 +610,48 @@ roots_beside_all <- function(one, others, share, shares) {
   all <- sum_of(c(list(one), others), c(share, shares))
   rest <- sum_of(others, shares)
   own <- 1 / (2 * sqrt(one$mean)) - share / (2 * sqrt(all$mean))
-  roots_by_parts(one, all, c(own^2 * one$v, rest$v / (4 * all$mean)))
+  roots_by_parts(one, rest, all, share, c(own^2 * one$v, rest$v / (4 * all$mean)))
 }
 
-# The root of one mean square less that of another by MOVER of both limits, each by the share of its
-# error that is its own; `variances`: of the difference, from the rows of the one and all others.
-roots_by_parts <- function(one, all, variances) {
+# sqrt(m1) - sqrt(m) by MOVER, each distance to a limit the larger of two: what the difference becomes
+# at the limits of the one, with which m moves by `slope`, or of the others' part of m, `rest`; and that
+# of either root to its own limit, by the root of the share of its variance that the difference has
+# from it (`variances`).
+roots_by_parts <- function(one, rest, all, slope, variances) {
+  value <- sqrt(c(one$mean, all$mean))
+  difference <- function(own, others) {
+    moved <- all$mean + slope * (own - one$mean) + others - rest$mean
+    sqrt(own) - sqrt(pmax(moved, 0))
+  }
+  centre <- value[1L] - value[2L]
   laws <- list(one, all)
-  values <- sqrt(c(one$mean, all$mean))
-  counted <- sqrt(variances / (c(one$v, all$v) / (4 * values^2)))
-  found <- mover_of_two(values, function(k, critical) {
+  counted <- sqrt(variances / (c(one$v, all$v) / (4 * value^2)))
+  found <- mover_of_two(value, function(k, critical) {
+    moved <- if (k == 1L) {
+      difference(limits_of_mean_square(one, critical), rest$mean) - centre
+    } else {
+      centre - difference(one$mean, limits_of_mean_square(rest, critical))
+    }
     ends <- sqrt(pmax(mean_limits(laws[[k]], critical), 0))
-    values[k] + counted[k] * (ends - values[k])
+    by_share <- counted[k] * (ends - value[k])
+    value[k] + c(min(moved[1L], by_share[1L]), max(moved[2L], by_share[2L]))
   })
   found$std_error <- sqrt(sum(variances))
   found
+}
+
+# Limits of a mean of squares: the wider of those by its skewness and those of chi-squared with
+# 2 m^2 / v degrees of freedom.
+limits_of_mean_square <- function(law, critical) {
+  if (!law$v > 0 || !law$mean > 0) {
+    return(c(law$mean, law$mean))
+  }
+  df <- 2 * law$mean^2 / law$v
+  ends <- mean_limits(law, critical)
+  error <- stats::pnorm(-critical)
+  of_chi <- c(stats::qchisq(error, df, lower.tail = FALSE), max(stats::qchisq(error, df), 1e-300))
+  of_chi <- df * law$mean / of_chi
+  c(max(min(ends[1L], of_chi[1L]), 0), max(ends[2L], of_chi[2L]))
 }
 
 # What every group has, and what compares two: means of moments, or their roots.
@@ -853,10 +879,8 @@ quantile_of_weighted_rows <- function(x, w, unit, order) {
 quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales = NULL) {
   weights <- function(s) if (is.null(s$w)) rep(1, length(s$x)) else s$w
   excess <- function(s, value) {
-    w <- weights(s)
-    below <- as.numeric(s$x <= value)
-    e <- (w * (below - stats::weighted.mean(below, w)) / sum(w))[w > 0]
-    if (is.null(s$unit)) e else as.vector(rowsum(e, s$unit[w > 0]))
+    e <- excess_below(s, value)
+    if (is.null(s$unit)) e else as.vector(rowsum(e, s$unit[weights(s) > 0]))
   }
   product <- function(a, b) sum(a * b) * length(a) / max(length(a) - 1, 1)
   both <- list(own, everybody)
@@ -867,6 +891,20 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales =
   variance <- c(product(here[[1L]], here[[1L]]), product(of_all, of_all))
   widths <- vapply(both, function(q) diff(q$own(2)), 0)
   slope <- ifelse(variance > 0, widths / (4 * sqrt(variance)), 0)
+  moves <- function() {
+    # what rows of the group, and all others, add to the error of the difference, or of the ratio here
+    here <- slope / if (ratio) values else 1
+    of_rows <- function(k, by) {
+      s <- samples[[k]]
+      list(unit = s$unit[weights(s) > 0], x = by * excess_below(s, values[2L]))
+    }
+    own <- of_rows(g, -share[g] * here[2L])
+    own$x <- own$x + here[1L] * excess_below(samples[[g]], values[1L])
+    others <- lapply(setdiff(seq_along(samples), g), function(k) of_rows(k, share[k] * here[2L]))
+    pick <- function(name) unlist(lapply(others, `[[`, name))
+    list(own, list(unit = pick("unit"), x = pick("x")))
+  }
+  moves <- if (!is.null(all$unit)) moves()
   # of sums over strata errors are divided by these
   if (ratio) {
     slope <- slope / if (is.null(scales)) values else scales
@@ -887,7 +925,7 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales =
   whole <- slope^2 * variance
   counted <- ifelse(whole > 0, sqrt(pmax(c(from_group, from_others), 0) / whole), 1)
   scale <- if (ratio) function(x) ifelse(x > 0, suppressWarnings(log(x)), -Inf) else identity
-  mover_of_two(
+  found <- mover_of_two(
     scale(values),
     function(k, critical) {
       centre <- scale(values[k])
@@ -900,6 +938,16 @@ quantile_beside_all <- function(samples, g, own, all, everybody, ratio, scales =
     if (ratio) exp else identity,
     scale
   )
+  found$moves <- moves
+  found
+}
+
+# w (1 of those up to a value - their share) / sum(w) of every row that has a weight.
+excess_below <- function(s, value) {
+  w <- if (is.null(s$w)) rep(1, length(s$x)) else s$w
+  # a quantile that is one of the numbers may come out one digit below it
+  below <- as.numeric(s$x <= value + 1e-12 * abs(value))
+  (w * (below - stats::weighted.mean(below, w)) / sum(w))[w > 0]
 }
 
 # What every sample has, and what compares two.
@@ -1308,6 +1356,9 @@ coefficient_beside_all <- function(all, g, metric) {
     value[k] + c(-1, 1) * if (k == 1L) reach(critical) else 0
   })
   found$std_error <- sqrt(sum(terms))
+  if (!is.null(all$unit)) {
+    found$moves <- rep(list(list(unit = sort(unique(all$unit)), x = moved)), 2L)
+  }
   found
 }
 

@@ -27,8 +27,7 @@
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; `"overall"`, all rows,
 #'   its own among them.
 #' @param strata Confounder, as in [fs_means()], of all but isotonic curves; of AUC with the weights
-#'   p1 p0 / (p1 + p0) of the rows with a favourable label. AUC and parts of the Brier score are not
-#'   compared with everybody there.
+#'   p1 p0 / (p1 + p0) of the rows with a favourable label, beside everybody p1.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -203,11 +202,7 @@ risk_table <- function(metric, arguments, cutoffs) {
     read$strata,
     input$n,
     arguments$strata,
-    if (metric == "isotonic_calibration") {
-      metric
-    } else if (metric %in% c("auc", BRIER_PARTS) && kind == "overall") {
-      paste(metric, "beside everybody")
-    }
+    if (metric == "isotonic_calibration") metric
   )
   scene$stratum <- stratum
   if (!metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
@@ -316,11 +311,11 @@ risk_table <- function(metric, arguments, cutoffs) {
       within <- adjusted_benefits(y, score, place, stratum, design, groups, crude, about)
     } else {
       compare <- if (metric == "auc") {
-        areas_in_strata(y, score)
+        areas_in_strata(y, score, place)
       } else if (metric %in% MEANS_OF_SCORES) {
         means_in_strata(numbers$x[rows])
       } else if (metric %in% BRIER_PARTS) {
-        parts_in_strata(metric, y, score)
+        parts_in_strata(metric, y, score, place)
       } else {
         regressions_in_strata(metric, y, score, place)
       }
@@ -699,6 +694,18 @@ part_beside_all <- function(own, everybody, rows, g, metric) {
     values <- c(own$value, everybody$value)
     return(limits_apart(values, function(k, critical) both[[k]]$own(critical)))
   }
+  both <- both_beside_all(own, everybody, rows, g, metric)
+  found <- mover_of_two(
+    vapply(both, `[[`, 0, "centre"),
+    function(k, critical) both[[k]]$own(critical),
+    floor = TRUE
+  )
+  found$estimate <- own$value - everybody$value
+  found
+}
+
+# Both parts with what their difference has of either's variance.
+both_beside_all <- function(own, everybody, rows, g, metric) {
   w <- weights_of(rows)
   gain <- function(here) {
     at <- sort(unique(rows$score[here]))
@@ -729,13 +736,7 @@ part_beside_all <- function(own, everybody, rows, g, metric) {
     brier_part(own$value, own$inner, sqrt(spread(g)), own$df),
     brier_part(everybody$value, everybody$inner, sqrt(sum(vapply(others, spread, 0))), everybody$df)
   )
-  found <- mover_of_two(
-    vapply(both, `[[`, 0, "centre"),
-    function(k, critical) both[[k]]$own(critical),
-    floor = TRUE
-  )
-  found$estimate <- own$value - everybody$value
-  found
+  structure(both, moved = moved)
 }
 
 plain_part <- function(r, metric) {

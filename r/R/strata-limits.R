@@ -61,15 +61,23 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
     ends - rep(shift[[g]], each = 2L)
   }
   value <- vapply(of_strata, function(v) if (length(used)) sum(share * v) else NaN, 0)
-  over_strata <- function(g, ends) {
-    reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+  over_strata <- function(g, ends, correlations = NULL) {
+    reach <- function(gap) root_of_distances(share * pmax(gap, 0), correlations)
     value[g] + c(-reach(of_strata[[g]] - ends[1L, ]), reach(ends[2L, ] - of_strata[[g]]))
+  }
+  # of strata that share clusters
+  shared <- !is.null(cells$moves) && length(used) > 0L
+  related <- if (shared) {
+    list(
+      correlations_of(cells$moves[at[[1L]]]),
+      correlations_of(if (of_all) lapply(everybody, `[[`, "moves") else cells$moves[at[[2L]]])
+    )
   }
   own <- function(g, critical) {
     if (!length(used)) {
       return(c(NaN, NaN))
     }
-    over_strata(g, limits_of(g, critical))
+    over_strata(g, limits_of(g, critical), related[[g]])
   }
   ratio <- contrast == "ratio"
   none <- !length(used) || (ratio && !all(cells$positive[unlist(at)]))
@@ -89,13 +97,13 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
         n = values$n[2L],
         own = function(critical) own(2L, critical),
         contrast = if (!none) {
-          contrast_over_strata(everybody, value, shift, share, over_strata, ratio)
+          contrast_over_strata(everybody, value, shift, share, over_strata, ratio, shared)
         }
       )
     }
   }
   found <- c(0, NaN, NaN)
-  if (!none && !of_all) {
+  if (!none && !of_all && !share_units(Filter(Negate(is.null), related))) {
     scale <- if (ratio) log else identity
     widths <- vapply(1:2, function(g) diff(scale(limits_of(g, 2)))^2 / 16, numeric(length(used)))
     found <- cochran_test(
@@ -107,22 +115,26 @@ compare_adjusted_limits <- function(cells, pair, contrast, limit, level, togethe
 }
 
 # A group beside everybody over strata: the distances that each stratum's contrast has, by MOVER.
-contrast_over_strata <- function(everybody, value, shift, share, over_strata, ratio) {
+contrast_over_strata <- function(everybody, value, shift, share, over_strata, ratio, shared) {
   parts <- lapply(everybody, function(all) all$contrast(if (ratio) value))
+  related <- if (shared) {
+    lapply(1:2, function(k) correlations_of(lapply(parts, function(part) part$moves[[k]])))
+  }
   scale <- if (ratio) function(x) log(pmax(x, 0)) else identity
   back <- if (ratio) exp else identity
   found <- mover_of_two(
     scale(value),
     function(k, critical) {
       ends <- vapply(parts, function(part) back(part$limits_of(k, critical)), c(0, 0))
-      scale(over_strata(k, ends - rep(shift[[k]], each = 2L)))
+      scale(over_strata(k, ends - rep(shift[[k]], each = 2L), related[[k]]))
     },
     back,
     scale
   )
   # a jackknife has a standard error of its own
   if (!is.null(everybody[[1L]]$has_error)) {
-    found$std_error <- sqrt(sum((share * vapply(parts, `[[`, 0, "std_error"))^2))
+    errors <- vapply(parts, `[[`, 0, "std_error")
+    found$std_error <- root_of_distances(share * errors, related[[1L]])
   }
   found
 }
@@ -138,8 +150,18 @@ weight_of_cells <- function(cell, count, weight) {
 
 # Quantiles of all crossings.
 quantiles_of_cells <- function(y, cell, count, order, weight = NULL, cluster = NULL) {
-  one_group_each(cluster, cell)
-  values <- quantile_values(samples_of(y, cell, count, FALSE, weight, cluster), order)
+  samples <- samples_of(y, cell, count, FALSE, weight, cluster)
+  values <- quantile_values(samples, order)
+  moves <- if (!is.null(cluster) && lies_in_several(cell, cluster)) {
+    Map(
+      function(s, value) {
+        kept <- if (is.null(s$w)) rep(TRUE, length(s$x)) else s$w > 0
+        list(unit = s$unit[kept], x = excess_below(s, value))
+      },
+      samples,
+      values$value
+    )
+  }
   rarer <- min(order, 1 - order)
   least <- max(ceiling(FEWEST_BEYOND_QUANTILE / rarer - 1e-9), FEWEST_UNITS)
   list(
@@ -149,6 +171,7 @@ quantiles_of_cells <- function(y, cell, count, order, weight = NULL, cluster = N
     positive = !is.na(values$least) & values$least > 0,
     n = values$n,
     weight = weight_of_cells(cell, count, weight),
+    moves = moves,
     method = values$method
   )
 }
@@ -175,6 +198,10 @@ quantiles_of_all_in_strata <- function(y, stratum, place, count, order, weight, 
       value = everybody$value,
       own = everybody$own,
       bias = 0,
+      moves = if (!is.null(all$unit)) {
+        kept <- if (is.null(all$w)) rep(TRUE, length(all$x)) else all$w > 0
+        list(unit = all$unit[kept], x = excess_below(all, everybody$value))
+      },
       contrast = function(scales) {
         own <- quantile_of_sample(samples[[at]], order)
         quantile_beside_all(samples, at, own, all, everybody, ratio, scales)
@@ -205,6 +232,7 @@ regressions_of_all_in_strata <- function(
       value = fitted$value,
       own = function(critical) fitted$own(1L, critical),
       bias = bias_of_regression(all, metric),
+      moves = if (!is.null(unit)) moves_of_regression(all, metric),
       has_error = TRUE,
       contrast = function(scales) coefficient_beside_all(all, g, metric)
     )
@@ -228,7 +256,8 @@ places_of_crossings <- function(cell, count, pair) {
 # Regressions of all crossings.
 regressions_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
   rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
-  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_REGRESSION
+  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_REGRESSION &
+    weight_of_cells(cell, count, weight) > 0
   values <- rep(NaN, count)
   bias <- rep(0, count)
   size <- vapply(
@@ -246,7 +275,14 @@ regressions_of_cells <- function(metric, y, score, cell, count, weight = NULL, c
   values[enough] <- fitted$value
   bias[enough] <- vapply(rows[enough], bias_of_regression, 0, metric)
   place <- cumsum(enough)
+  moves <- vector("list", count)
+  if (!is.null(cluster) && lies_in_several(cell, cluster)) {
+    moves[enough] <- lapply(rows[enough], moves_of_regression, metric)
+  } else {
+    moves <- NULL
+  }
   list(
+    moves = moves,
     value = values,
     own = function(k, critical) fitted$own(place[k], critical),
     enough = enough & abs(values) < 50,
@@ -280,6 +316,19 @@ bias_of_regression <- function(r, metric) {
   spread <- rowSums((x %*% covariance) * x)
   moved <- -solve(whole, crossprod(x, w * p * (1 - p) * (1 - 2 * p) * spread)) / 2
   moved[ncol(x)]
+}
+
+# What each cluster moves the last coefficient by.
+moves_of_regression <- function(r, metric) {
+  r$w <- weights_of(r)
+  r$x <- stats::qlogis(r$score)
+  r <- r[r$w > 0, ]
+  model <- if (metric == "calibration_slope") y ~ x else y ~ offset(x)
+  w <- r$w / mean(r$w)
+  fit <- stats::glm(model, stats::quasibinomial(), r, weights = w, epsilon = 1e-14, maxit = 100)
+  x <- stats::model.matrix(fit)
+  steps <- steps_of_jackknife(x, r$y, w, stats::fitted(fit), r$unit)
+  list(unit = sort(unique(r$unit)), x = steps[nrow(steps), ])
 }
 
 # What each unit moves the coefficients by, a column each: (H - H_u)^-1 s_u.
@@ -435,7 +484,8 @@ adjusted_smooth <- function(tables, sides, share, spread, of_determination) {
   } else {
     mean <- over(share * pick("mean"))
     s2 <- sum(variance) / 2
-    value <- if (s2 > 0) (mean[1L] - mean[2L]) / sqrt(s2) else NaN
+    # a stratum of which no cluster is drawn has none
+    value <- if (isTRUE(s2 > 0)) (mean[1L] - mean[2L]) / sqrt(s2) else NaN
   }
   influence <- lapply(seq_along(sides), function(k) {
     own <- sides[[k]]
@@ -465,7 +515,8 @@ influence_of_cells <- function(influence, n) {
 }
 
 # One comparison within strata by draws of the units of every crossing. `tables`: sums of the units
-# of the group's crossings and then of the reference's, `moments`: of their numbers.
+# of the group's crossings and then of the reference's, `moments`: of their numbers. Where these have
+# `shared`, clusters lie in several strata: whole clusters are drawn, or left out, of all strata.
 compare_adjusted_draws <- function(
   metric,
   tables,
@@ -503,10 +554,22 @@ compare_adjusted_draws <- function(
     c(x[half], Map(bind, x[half], x[length(used) + half]))
   }
   of_sides <- joined(drawn_from, rbind)
+  across <- !is.null(moments$shared)
+  side_cells <- list(half, length(used) + half)
+  # of all strata, also of those that are not used
+  clusters <- lapply(list(seq_len(count), count + seq_len(count)), function(k) {
+    unique(unlist(lapply(tables[k], rownames)))
+  })
   statistic <- function(times) {
     sides <- Map(sums_of_side, of_sides, joined(times, c))
     found <- adjusted_smooth(of_sides, sides, share, spread, of_determination)
     squares <- function(influence) {
+      if (across) {
+        return(unlist(lapply(1:2, function(g) {
+          k <- side_cells[[g]]
+          squares_of_clusters(k, influence, drawn_from, times, length(clusters[[g]]))
+        })))
+      }
       vapply(
         seq_along(cells),
         function(k) {
@@ -536,10 +599,40 @@ compare_adjusted_draws <- function(
   }
   once <- lapply(drawn_from, function(t) rep(1, nrow(t)))
   few <- vapply(
-    list(half, length(used) + half),
-    function(k) !length(k) || sum(units[k] - 1) < FEWEST_DRAWN - 1 - 1e-9,
+    1:2,
+    function(g) {
+      k <- side_cells[[g]]
+      if (!length(k)) {
+        return(TRUE)
+      }
+      beyond <- if (of_all) sum(sizes[[g]] - 1) else sum(units[k] - 1)
+      if (across) {
+        # a cluster in several strata counts once
+        members <- if (of_all && g == 2L) unlist(side_cells) else k
+        weight <- unlist(lapply(drawn_from[members], function(t) t[, "w"]))
+        id <- unlist(lapply(drawn_from[members], rownames))
+        beyond <- min(beyond, kish(as.vector(tapply(weight, id, sum))) - 1)
+      }
+      beyond < FEWEST_DRAWN - 1 - 1e-9
+    },
     NA
   )
+  resample <- function() {
+    if (!across) {
+      return(lapply(drawn_from, function(t) {
+        n <- nrow(t)
+        tabulate(sample.int(n, n, TRUE), n)
+      }))
+    }
+    times <- once
+    for (g in 1:2) {
+      k <- side_cells[[g]]
+      id <- clusters[[g]]
+      drawn <- tabulate(sample.int(length(id), length(id), TRUE), length(id))
+      times[k] <- lapply(drawn_from[k], function(t) drawn[match(rownames(t), id)])
+    }
+    times
+  }
   law <- function(sample, draws, columns, difference) {
     variances <- rowSums(draws$values[, columns, drop = FALSE])
     value <- draws$values[, difference]
@@ -558,10 +651,7 @@ compare_adjusted_draws <- function(
     draws <- t(vapply(
       seq_len(resamples),
       function(k) {
-        statistic(lapply(drawn_from, function(t) {
-          n <- nrow(t)
-          tabulate(sample.int(n, n, TRUE), n)
-        }))
+        statistic(resample())
       },
       at_sample
     ))
@@ -569,6 +659,27 @@ compare_adjusted_draws <- function(
     sides <- list(half, length(used) + half)
     drawn_sides <- if (of_all) list(half, seq_len(n_cells)) else sides
     jackknife <- function(members, which) {
+      if (across) {
+        return(sum(vapply(
+          Filter(function(g) all(side_cells[[g]] %in% members), 1:2),
+          function(g) {
+            k <- side_cells[[g]]
+            id <- clusters[[g]]
+            n <- length(id)
+            change <- vapply(
+              id,
+              function(u) {
+                times <- once
+                times[k] <- lapply(drawn_from[k], function(t) as.numeric(rownames(t) != u))
+                statistic(times)[which]
+              },
+              0
+            )
+            (n - 1) / n * sum((change - mean(change))^2)
+          },
+          0
+        )))
+      }
       sum(vapply(
         members,
         function(k) {
@@ -616,7 +727,17 @@ compare_adjusted_draws <- function(
             law_of_mean(moments, cells[k])
           }
         })
-        adjusted_law(of_strata, share)
+        shared <- if (!across) {
+          NULL
+        } else if (of_all && g == 2L) {
+          shared_by_strata(moments$all, used)
+        } else {
+          shared_by_strata(moments, cells[sides[[g]]])
+        }
+        if (across && of_all && g == 2L) {
+          of_strata <- lapply(used, function(h) law_of_mean(moments$all, h))
+        }
+        adjusted_law(of_strata, share, shared)
       })
       values$value <- vapply(laws, `[[`, 0, "mean")
       values$own <- function(g, critical) t_limits(laws[[g]], critical, FALSE)
@@ -637,7 +758,7 @@ compare_adjusted_draws <- function(
     )
   }
   found <- c(0, NaN, NaN)
-  if (!of_determination && !none && !of_all) {
+  if (!of_determination && !none && !of_all && !across) {
     by_stratum <- vapply(
       half,
       function(h) {
@@ -659,6 +780,17 @@ compare_adjusted_draws <- function(
   compare_adjusted(values, "difference", limit, level, together, c(length(used), found))
 }
 
+# u / (u - 1) of the squares of what whole clusters add, of the crossings `k` of one side: in the place
+# of the first, 0 in those of the others. `times`: how often the units of every crossing are drawn; `n`:
+# clusters of that side.
+squares_of_clusters <- function(k, influence, tables, times, n) {
+  id <- unlist(lapply(tables[k], rownames))
+  moved <- as.vector(tapply(unlist(influence[k]), id, sum))
+  drawn <- as.vector(tapply(unlist(times[k]), id, max))
+  total <- n / (n - 1) * (sum(drawn * moved^2) - sum(drawn * moved)^2 / n)
+  c(total, rep(0, length(k) - 1))
+}
+
 # Sums of units and moments of all crossings; numbers are centred and scaled by all rows.
 drawn_cells <- function(x, squared_error, cell, count, weight = NULL, cluster = NULL) {
   w <- if (is.null(weight)) rep(1, length(x)) else weight
@@ -669,7 +801,7 @@ drawn_cells <- function(x, squared_error, cell, count, weight = NULL, cluster = 
     tables = lapply(seq_len(count), function(g) {
       unit_sums((x - mean(x)) / scale, squared_error / scale^2, w, unit, cell == g)
     }),
-    moments = number_moments(x, cell, count, weight, cluster)
+    moments = moments_in_strata(x, cell, count, list(weight = weight, cluster = cluster))
   )
 }
 
@@ -680,20 +812,26 @@ moments_of_cells <- function(m, cells) {
     units = m$units[cells],
     weights = m$weights[, cells],
     centred = m$centred[, cells],
-    negative = m$negative[cells]
+    negative = m$negative[cells],
+    shared = if (!is.null(m$shared)) lapply(m$shared, function(s) s[cells, cells])
   )
 }
 
 draws_in_strata <- function(metric, x, squared_error, resamples, seed) {
   function(cell, count, design, about, together) {
     cells <- drawn_cells(x, squared_error, cell, count, design$weight, design$cluster)
+    of_all <- if (identical(about$comparisons, "overall")) {
+      moments_in_strata(x, (cell - 1L) %/% 2L + 1L, count / 2, design)
+    }
     function(pair) {
+      moments <- moments_of_cells(cells$moments, pair)
+      moments$all <- of_all
       with_seed(
         seed,
         compare_adjusted_draws(
           metric,
           cells$tables[pair],
-          moments_of_cells(cells$moments, pair),
+          moments,
           resamples,
           about$limit,
           about$options$confidence_level,
@@ -721,10 +859,16 @@ crosscheck_adjusted_draws <- function(
   of_all = FALSE
 ) {
   cells <- drawn_cells(x, squared_error, cell, count, weight, cluster)
+  moments <- moments_of_cells(cells$moments, pair)
+  if (of_all) {
+    at <- places_of_crossings(cell, count, pair)
+    design <- list(weight = weight[at$once], cluster = cluster[at$once])
+    moments$all <- moments_in_strata(x[at$once], at$stratum[at$once], at$count, design)
+  }
   row <- compare_adjusted_draws(
     metric,
     cells$tables[pair],
-    moments_of_cells(cells$moments, pair),
+    moments,
     resamples,
     limit,
     level,

@@ -330,17 +330,24 @@ optimism_of_units <- function(r) {
 parts_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster = NULL) {
   rows <- unname(rows_of_groups(y, score, cell, count, weight, cluster))
   designed <- !is.null(weight) || !is.null(cluster)
-  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_LABEL
+  enough <- vapply(rows, fewest_of_label, 0) >= FEWEST_OF_LABEL &
+    weight_of_cells(cell, count, weight) > 0
   parts <- vector("list", count)
   parts[enough] <- lapply(rows[enough], function(r) {
     if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)
   })
+  moves <- NULL
+  if (!is.null(cluster) && lies_in_several(cell, cluster)) {
+    moves <- vector("list", count)
+    moves[enough] <- lapply(rows[enough], moves_of_part, metric)
+  }
   units <- function(r) {
     w <- weights_of(r)
     kish(if (is.null(r$unit)) w else as.vector(tapply(w, r$unit, sum)))
   }
   list(
     metric = metric,
+    moves = moves,
     parts = parts,
     enough = enough,
     n = vapply(rows, nrow, 0L),
@@ -349,38 +356,77 @@ parts_of_cells <- function(metric, y, score, cell, count, weight = NULL, cluster
   )
 }
 
+# What rows of clusters move a part by; of y(1 - y) they move y.
+moves_of_part <- function(r, metric) {
+  kept <- weights_of(r) > 0
+  found <- weighted_risks(r)
+  gain <- found$y
+  if (metric != "uncertainty") {
+    forecast <- found$score[found$place]
+    if (metric == "discrimination") {
+      forecast <- rep(sum(found$w * found$y) / sum(found$w), length(forecast))
+    }
+    gain <- (found$y - forecast)^2 - (found$y - weighted_curve(found)[found$place])^2
+  }
+  list(unit = r$unit[kept], x = found$w * (gain - stats::weighted.mean(gain, found$w)))
+}
+
 # One comparison within strata: sums over strata of parts and of their variances; of uncertainty of
 # its limits by MOVER, less the bias that one stratum of all rows would not have.
 compare_adjusted_parts <- function(cells, pair, limit, level, together) {
+  # `all`: everybody in every stratum, beside whom the group is compared with its own weights
+  of_all <- !is.null(cells$all)
   half <- length(pair) / 2
   at <- list(pair[seq_len(half)], pair[half + seq_len(half)])
   used <- which(cells$enough[at[[1L]]] & cells$enough[at[[2L]]])
   at <- lapply(at, function(k) k[used])
-  share <- cells$weight[at[[1L]]] *
-    cells$weight[at[[2L]]] /
-    (cells$weight[at[[1L]]] + cells$weight[at[[2L]]])
+  weight <- lapply(at, function(k) cells$weight[k])
+  share <- weight[[1L]] * if (of_all) 1 else weight[[2L]] / (weight[[1L]] + weight[[2L]])
   share <- share / sum(share)
+  size <- lapply(at, function(k) cells$size[k])
+  of_strata <- lapply(at, function(k) cells$parts[k])
+  if (of_all) {
+    size[[2L]] <- Reduce(`+`, weight)^2 / Reduce(`+`, Map(function(w, n) w^2 / n, weight, size))
+    of_strata[[2L]] <- lapply(cells$all[used], `[[`, "part")
+  }
   apart <- cells$metric == "uncertainty"
-  sides <- if (length(used)) {
-    lapply(at, function(k) {
-      parts <- cells$parts[k]
+  # correlations of strata that share clusters; of y(1 - y) without their signs
+  moves_of <- function(m) {
+    found <- correlations_of(m)
+    if (apart) abs(found) else found
+  }
+  shared <- !is.null(cells$moves) && length(used) > 0L
+  related <- list(NULL, NULL)
+  if (shared) {
+    related[[1L]] <- moves_of(cells$moves[at[[1L]]])
+    related[[2L]] <- moves_of(
+      if (of_all) lapply(cells$all[used], `[[`, "moves") else cells$moves[at[[2L]]]
+    )
+  }
+  join <- if (length(used)) {
+    function(parts, size, correlations) {
       pick <- function(name) vapply(parts, `[[`, 0, name)
       value <- pick("value")
       if (apart) {
         rows <- pick("number")
-        shift <- -value / pmax(rows, 1) * (1 - cells$size[k] / sum(cells$size[k]))
+        shift <- -value / pmax(rows, 1) * (1 - size / sum(size))
         v <- sum(share * (value - shift))
         own <- function(critical) {
           ends <- vapply(parts, function(p) p$own(critical), c(0, 0)) - rep(shift, each = 2L)
-          reach <- function(gap) sqrt(sum((share * pmax(gap, 0))^2))
+          reach <- function(gap) root_of_distances(share * pmax(gap, 0), correlations)
           away <- value - shift
           pmin(pmax(v + c(-reach(away - ends[1L, ]), reach(ends[2L, ] - away)), 0), 0.25)
         }
         return(list(value = v, own = own))
       }
-      v <- share^2 * pick("error")^2
+      error <- share * pick("error")
+      v <- error^2
       df <- pick("df")
       squares <- sum(v^2 / df)
+      if (!is.null(correlations)) {
+        v <- error * drop(correlations %*% error)
+        squares <- sum(outer(v / sqrt(df), v / sqrt(df)) * correlations^2)
+      }
       total <- if (all(is.infinite(df))) {
         Inf
       } else if (squares > 0) {
@@ -389,10 +435,14 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
         sum(df)
       }
       brier_part(sum(share * value), sum(share * pick("inner")), sqrt(sum(v)), total)
-    })
+    }
   }
-  n <- vapply(at, function(k) sum(cells$n[k]), 0)
   none <- !length(used)
+  sides <- if (!none) Map(join, of_strata, size, related)
+  n <- vapply(at, function(k) sum(cells$n[k]), 0)
+  if (of_all) {
+    n[2L] <- sum(n)
+  }
   own <- function(g, critical) if (none) c(NaN, NaN) else sides[[g]]$own(critical)
   value <- if (none) c(NaN, NaN) else vapply(sides, `[[`, 0, "value")
   contrast <- NULL
@@ -400,7 +450,20 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
     contrast <- limits_apart(value, own)
   }
   if (!none && !apart) {
-    contrast <- mover_of_two(vapply(sides, `[[`, 0, "centre"), own, floor = TRUE)
+    if (of_all) {
+      both <- lapply(cells$all[used], `[[`, "both")
+      sides_of_contrast <- lapply(1:2, function(k) {
+        moved <- lapply(cells$all[used], function(all) all$beside[[k]])
+        join(lapply(both, `[[`, k), size[[k]], if (shared) correlations_of(moved))
+      })
+    } else {
+      sides_of_contrast <- sides
+    }
+    contrast <- mover_of_two(
+      vapply(sides_of_contrast, `[[`, 0, "centre"),
+      function(k, critical) sides_of_contrast[[k]]$own(critical),
+      floor = TRUE
+    )
     contrast$estimate <- value[1L] - value[2L]
   }
   values <- list(
@@ -420,9 +483,53 @@ compare_adjusted_parts <- function(cells, pair, limit, level, together) {
   compare_adjusted(values, "difference", limit, level, together, c(length(used), 0, NaN, NaN))
 }
 
-parts_in_strata <- function(metric, y, score) {
+# All rows of each of `count` strata: their part, and of group `g` and of all what makes the contrast.
+parts_of_all_in_strata <- function(metric, y, score, stratum, place, count, weight, cluster, g) {
+  designed <- !is.null(weight) || !is.null(cluster)
+  lapply(seq_len(count), function(h) {
+    here <- stratum == h
+    unit <- if (!is.null(cluster)) cluster[here]
+    rows <- rows_of_groups(y[here], score[here], place[here], max(place), weight[here], unit)
+    of_rows <- function(r) {
+      if (designed) weighted_part(weighted_risks(r), metric) else plain_part(r, metric)
+    }
+    all <- attr(rows, "all")
+    if (fewest_of_label(rows[[g]]) < FEWEST_OF_LABEL) {
+      return(NULL)
+    }
+    own <- of_rows(rows[[g]])
+    everybody <- of_rows(all)
+    both <- if (metric != "uncertainty") both_beside_all(own, everybody, all, g, metric)
+    beside <- if (!is.null(both) && !is.null(unit)) {
+      inside <- all$place == g
+      moved <- attr(both, "moved")
+      lapply(list(inside, !inside), function(k) list(unit = unit[k], x = moved[k]))
+    }
+    list(
+      part = everybody,
+      both = both,
+      moves = if (!is.null(unit)) moves_of_part(all, metric),
+      beside = beside
+    )
+  })
+}
+
+parts_in_strata <- function(metric, y, score, place) {
   function(cell, count, design, about, together) {
     cells <- parts_of_cells(metric, y, score, cell, count, design$weight, design$cluster)
+    if (identical(about$comparisons, "overall")) {
+      cells$all <- parts_of_all_in_strata(
+        metric,
+        y,
+        score,
+        (cell - 1L) %/% 2L + 1L,
+        place,
+        count / 2,
+        design$weight,
+        design$cluster,
+        place[cell %% 2L == 1L][1L]
+      )
+    }
     function(pair) {
       compare_adjusted_parts(cells, pair, about$limit, about$options$confidence_level, together)
     }
@@ -442,10 +549,25 @@ crosscheck_adjusted_parts <- function(
   contrast,
   limit,
   level,
-  together
+  together,
+  of_all = FALSE
 ) {
   unit <- if (!is.null(cluster)) as.integer(factor(cluster))
   cells <- parts_of_cells(metric, y, score, cell, count, weight, unit)
+  if (of_all) {
+    at <- places_of_crossings(cell, count, pair)
+    cells$all <- parts_of_all_in_strata(
+      metric,
+      y[at$once],
+      score[at$once],
+      at$stratum[at$once],
+      at$place[at$once],
+      at$count,
+      weight[at$once],
+      unit[at$once],
+      at$g
+    )
+  }
   row <- compare_adjusted_parts(cells, pair, limit, level, together)
   as_columns(list(row[names(row) != "method"]))
 }

@@ -22,7 +22,7 @@ from fairstats.numerics.means.logistic import (
     weighted_intercept,
     weighted_slope,
 )
-from fairstats.numerics.means.placements import Part, ScoredRows, area_beside_all, area_of_rows
+from fairstats.numerics.means.placements import BesideAll, ScoredRows, area_beside_all, area_of_rows
 from fairstats.numerics.means.ranks import Areas, area_limits
 from tests.calibration.means import mover_decisions
 from tests.calibration.study import Cell, Counts
@@ -174,11 +174,12 @@ def _beside_all(
     means = np.take(shifts, stratum) + np.where(positive, np.take(distances, stratum), 0.0)
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        parts: list[Part] = []
+        found: list[BesideAll] = []
         for _ in range(runs):
             rows = rows_of(means + rng.normal(size=means.size), positive, stratum)
-            parts.append(area_beside_all(rows, stratum == 0, ratio=False))
-        pair = [_stacked([part.area for part in parts]), _stacked([part.of_all for part in parts])]
+            found.append(area_beside_all(rows, stratum == 0))
+        pair = [_stacked([each.area for each in found]), _stacked([each.of_all for each in found])]
+        parts = [each.part((1.0, 1.0)) for each in found]
         shares = np.array([[part.own, part.others] for part in parts]).T
 
         def limits(z: float) -> tuple[np.ndarray, ...]:

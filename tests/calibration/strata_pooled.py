@@ -241,7 +241,8 @@ def _roots(setting: Pools, comparisons: str, runs: int, **about: str) -> Cell:
     truth = float(setting.scales[0] - np.sqrt(weight @ expected / weight.sum()))
     name = f"prediction_errors('root_mean_squared_error', strata=, comparisons='{comparisons}')"
     simulate = _by_moments(setting, comparisons, "difference", truth, root=True)
-    about = {"claim": "conservative", **about}
+    version = "3" if comparisons == "overall" else "1"
+    about = {"claim": "conservative", "version": version, **about}
     return Cell("means", name, setting.words, simulate, runs, **about)
 
 
@@ -304,6 +305,8 @@ def _cells() -> Iterator[Cell]:
         yield _pooled(spread, 1.0, comparisons, "ratio", runs)
         yield _roots(Pools(NORMAL, even), comparisons, runs)
         yield _roots(Pools(NORMAL, opposite, scales=(1.3, 1.0, 0.8)), comparisons, runs)
+    unequal = ((130, 20, 14),) * 3
+    yield _roots(Pools(NORMAL, unequal, scales=(1.0, 2.0, 1.0)), "overall", runs)
     yield _standardised(Pools(NORMAL, even), "overall", 1_000)
     yield _standardised(Pools(EXPONENTIAL, opposite), "overall", 1_000)
 

@@ -139,7 +139,7 @@ def _sum_within_units(
     n_clusters = int(
         whole(collected(table.select(clusters=nw.col(CLUSTER).n_unique())), "clusters")[0]
     )
-    refuse_spread_clusters(n_units - n_clusters)
+    refuse_spread_clusters(n_units - n_clusters, stratified=rows.question.stratified)
     return units
 
 

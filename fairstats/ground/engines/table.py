@@ -46,7 +46,8 @@ CODE = "fs_code"
 class Question:
     """What is counted of a table.
 
-    Names of its columns, and how they are read, as `fairstats.tally` says.
+    Names of its columns, and how they are read, as `fairstats.tally` says; `stratified`: whether the
+    last of the keys is a column of strata.
     """
 
     keys: tuple[str, ...]
@@ -67,6 +68,7 @@ class Question:
     score_range: tuple[float, float] = (0.0, 1.0)
     number: str | None = None
     classes: bool | None = False
+    stratified: bool = False
 
     def __post_init__(self) -> None:
         check_different("sensitive_features, strata", self.keys)

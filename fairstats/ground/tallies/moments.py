@@ -77,8 +77,13 @@ class MomentCounts:
         check_amounts(self, "centred", self.centred[_SQUARES])
 
     @classmethod
-    def _from_outcomes(cls, outcomes: Outcomes, numbers: Mapping[str, Floats]) -> Self:
-        """Sums of the numbers of validated rows, column by column."""
+    def _from_outcomes(
+        cls, outcomes: Outcomes, numbers: Mapping[str, Floats], *, stratified: bool = False
+    ) -> Self:
+        """Sums of the numbers of validated rows, column by column.
+
+        `stratified`: groups are those of a tally within its strata.
+        """
         groups = outcomes.groups
         n_groups = len(groups.labels)
         codes = groups.codes.astype(np.intp)
@@ -88,7 +93,7 @@ class MomentCounts:
             weights = np.array([rows, rows, rows], dtype=np.float64)
             sums = [_sum_rows(values, codes, rows) for values in numbers.values()]
         else:
-            design = _Design.of(outcomes, codes, n_groups)
+            design = _Design.of(outcomes, codes, n_groups, stratified=stratified)
             units = np.bincount(design.group_of_unit, minlength=n_groups)
             weights = design.weights
             sums = [design.sum_values(values) for values in numbers.values()]
@@ -322,7 +327,9 @@ class _Design:
     weights: Floats
 
     @classmethod
-    def of(cls, outcomes: Outcomes, codes: NDArray[np.intp], n_groups: int) -> Self:
+    def of(
+        cls, outcomes: Outcomes, codes: NDArray[np.intp], n_groups: int, *, stratified: bool
+    ) -> Self:
         """The design of validated rows."""
         if outcomes.weight is None:
             row_weight = np.ones(codes.size)
@@ -331,7 +338,9 @@ class _Design:
         unit_of_row = np.arange(codes.size)
         group_of_unit = codes
         if outcomes.cluster is not None:
-            unit_of_row, group_of_unit = _units_within_groups(outcomes.cluster.codes, codes)
+            unit_of_row, group_of_unit = _units_within_groups(
+                outcomes.cluster.codes, codes, stratified=stratified
+            )
         unit_sums = np.bincount(unit_of_row, row_weight, group_of_unit.size)
         unit_weight = np.asarray(unit_sums, dtype=np.float64)
         powers = (unit_weight**power for power in (1, 2, 3))
@@ -366,8 +375,21 @@ class _Design:
         return mean, np.array(sums)
 
 
-def refuse_spread_clusters(n_spread: int) -> None:
-    """Raise where clusters have rows in several groups, whose means would not be independent."""
+def refuse_spread_clusters(n_spread: int, *, stratified: bool = False) -> None:
+    """Raise where clusters have rows in several groups, whose means would not be independent.
+
+    `stratified`: the groups are those of a tally within its strata, whose sums would count a cluster
+    in several strata as several.
+    """
+    if n_spread and stratified:
+        raise InputError(
+            "cluster",
+            got=f"{n_spread:,} clusters with rows in more than one group or stratum",
+            allowed="clusters that lie within one group and stratum: a tally of numbers has sums of"
+            " every stratum, each by itself",
+            cure="pass the rows, fs.means(y, strata=, cluster=), which counts such a cluster once"
+            " over all strata; or make the tally without strata",
+        )
     if n_spread:
         raise InputError(
             "cluster",
@@ -378,12 +400,12 @@ def refuse_spread_clusters(n_spread: int) -> None:
 
 
 def _units_within_groups(
-    cluster_codes: NDArray[Any], group_codes: NDArray[np.intp]
+    cluster_codes: NDArray[Any], group_codes: NDArray[np.intp], *, stratified: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The unit of every row, and the group of every unit; an error where a unit has rows in two."""
     clusters, unit_of_row = np.unique(cluster_codes, return_inverse=True)
     group_of_unit = np.full(clusters.size, -1, dtype=np.intp)
     group_of_unit[unit_of_row] = group_codes
     n_spread = int(np.unique(unit_of_row[group_of_unit[unit_of_row] != group_codes]).size)
-    refuse_spread_clusters(n_spread)
+    refuse_spread_clusters(n_spread, stratified=stratified)
     return unit_of_row.astype(np.intp), group_of_unit

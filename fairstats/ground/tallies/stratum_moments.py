@@ -240,12 +240,10 @@ class StratumMoments:
 def cross_with_strata(outcomes: Outcomes) -> tuple[tuple[str, ...], Outcomes]:
     """Names of the strata, and the rows with the crossings of stratum and group as groups.
 
-    An error where clusters lie in several of them.
+    Clusters that have rows in several of them keep their code; an error where one has several groups.
     """
     strata, crossed = _cross(outcomes)
-    _, is_spread = _clusters_by_crossing(outcomes, crossed)
-    if is_spread:
-        _refuse_clusters_in_several_strata(outcomes, crossed.groups.codes)
+    _clusters_by_crossing(outcomes, crossed)
     return strata, crossed
 
 
@@ -358,17 +356,3 @@ def _count_spread(clusters: NDArray[np.int64], pairs: NDArray[np.int64]) -> int:
     _, first_rows = np.unique(pairs, return_index=True)
     _, counts = np.unique(clusters[first_rows], return_counts=True)
     return int((counts > 1).sum())
-
-
-def _refuse_clusters_in_several_strata(outcomes: Outcomes, codes: NDArray[np.intp]) -> None:
-    """Raise where a cluster has rows in several strata, whose values would not be independent."""
-    if outcomes.cluster is None:
-        return
-    clusters = outcomes.cluster.codes.astype(np.int64)
-    n_spread = _count_spread(clusters, clusters * (int(codes.max()) + 1) + codes)
-    raise InputError(
-        "strata",
-        got=f"{n_spread:,} clusters with rows in more than one stratum",
-        allowed="clusters that lie within one stratum, but for means, errors and rates",
-        cure="strata of which each cluster has one (a person's branch), or leave out strata",
-    )

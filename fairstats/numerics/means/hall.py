@@ -25,7 +25,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtr, stdtrit
 
 from fairstats.ground.checks import Floats, Numbers
 
@@ -185,6 +185,25 @@ def hall_limits_of_mean(group: Moments, z: Numbers) -> tuple[Numbers, Numbers]:
         group.mean - std_error * np.maximum(transform_back(quantile, skewness), quantile),
         group.mean - std_error * np.minimum(transform_back(-quantile, skewness), -quantile),
     )
+
+
+def limits_of_mean_square(group: Moments, z: float) -> tuple[float, float]:
+    """Limits of one mean of squares at Φ(z) each: the wider of two.
+
+    Those of its skewness, and those of χ² with 2m²/v degrees of freedom, by Satterthwaite, which of
+    normal errors is the law: few rows show too little of their skewness.
+    """
+    mean = float(group.mean)
+    variance = float(group.variance)
+    if not variance > 0 or not mean > 0:
+        return mean, mean
+    low, high = hall_limits_of_mean(group, z)
+    half = mean**2 / variance
+    error = float(ndtr(-z))
+    of_low = float(gammainccinv(half, error))
+    of_high = max(float(gammaincinv(half, error)), 1e-300)
+    lowest = min(float(low), mean * half / of_low)
+    return max(lowest, 0.0), max(float(high), mean * half / of_high)
 
 
 def sum_of_means(parts: Moments, shares: Floats) -> Moments:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,13 +60,16 @@ class Coefficient:
     """An estimate with its standard error, NaN where the labels are separated.
 
     `df`: degrees of freedom of Student's t; infinite for normal limits; `bias`: of the estimate, to
-    the first order.
+    the first order; `units`, `steps`: of rows in clusters, these in ascending order, and what the
+    estimate moves by without each.
     """
 
     estimate: float
     std_error: float
     df: float = math.inf
     bias: float = 0.0
+    units: NDArray[np.intp] | None = field(default=None, compare=False, repr=False)
+    steps: Floats | None = field(default=None, compare=False, repr=False)
 
 
 #: What a regression does not answer.
@@ -162,6 +165,8 @@ def _beside_all(design: Floats, offset: Floats, rows: RowsOfAll, group: int) -> 
         estimate=estimates[0] - estimates[1],
         std_error=math.sqrt(variance),
         df=max(min(effective - design.shape[1], variance**2 / squares_of_variance), 1.0),
+        units=unit[used][first_rows],
+        steps=moved,
     )
 
 
@@ -256,9 +261,9 @@ def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coeffic
     fitted = _fit_model(labels, regressors, offset[used], weights)
     if fitted is None:
         return _NOTHING
-    unit = np.arange(labels.size)
+    units = unit = np.arange(labels.size)
     if rows.unit is not None:
-        unit = np.unique(rows.unit[used], return_inverse=True)[1]
+        units, unit = np.unique(rows.unit[used], return_inverse=True)
     unit_weights = np.bincount(unit, weights)
     n_units = unit_weights.size
     risks = expit(regressors @ fitted.params + offset[used])
@@ -294,6 +299,8 @@ def _fit_weighted(design: Floats, offset: Floats, rows: WeightedRows) -> Coeffic
             (n_units - 1) / n_units * (steps_of_all.T @ steps_of_all),
         ),
         df=max(min(effective_units - n_columns, units_of_variance), 1.0),
+        units=units,
+        steps=steps,
     )
 
 

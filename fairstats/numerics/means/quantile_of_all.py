@@ -29,13 +29,19 @@ from fairstats.ground.checks import Floats
 #: Standard errors at which the width of limits stands for one: at one few order statistics lie
 #: between them.
 _Z_OF_WIDTHS = 2.0
+#: Numbers that differ by no more than this, as a share, are one.
+_ROUNDING = 1e-12
 
 
 class PartOfQuantiles(NamedTuple):
-    """Factors of the distances to the limits of the group and of all rows."""
+    """Factors of the distances to the limits of the group and of all rows.
+
+    `moves`: what every row adds to the error of the difference, shape (n,).
+    """
 
     own: float
     others: float
+    moves: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +87,10 @@ class NumbersOfAll:
             - 2 * slope * factor * self._product(by_own_value, by_value_of_all)
             + factor**2 * self._product(by_value_of_all, by_value_of_all)
         )
+        moves = np.empty(self.numbers.size)
+        moves[own] = slope * self._row_excess(own, value) - factor * self._row_excess(
+            own, value_of_all
+        )
         from_others = 0.0
         for other in np.unique(self.group).tolist():
             if other != group:
@@ -88,20 +98,27 @@ class NumbersOfAll:
                 excess = self._excess(rows, value_of_all)
                 of_other = float(self.weights[rows].sum() / self.weights.sum())
                 from_others += (of_other * slope_of_all) ** 2 * self._product(excess, excess)
+                moves[rows] = of_other * slope_of_all * self._row_excess(rows, value_of_all)
         return PartOfQuantiles(
             own=_root_of_share(from_group, slope**2 * own_variance),
             others=_root_of_share(
                 from_others, slope_of_all**2 * self._variance_of_all(value_of_all)
             ),
+            moves=moves,
         )
 
+    def moves(self, value: float) -> Floats:
+        """What every row adds to the error of the quantile of all, in units of its density."""
+        return self._row_excess(np.ones(self.numbers.size, dtype=bool), value)
+
+    def _row_excess(self, rows: NDArray[np.bool_], value: float) -> Floats:
+        """The excess w·(1{x ≤ value} − F)/W of every row of a group."""
+        return excess_below(self.numbers[rows], self.weights[rows], value)
+
     def _excess(self, rows: NDArray[np.bool_], value: float) -> Floats:
-        """Σ w·(1{x ≤ value} − F)/W of every unit of a group."""
-        weights = self.weights[rows]
-        below = (self.numbers[rows] <= value).astype(np.float64)
-        excess = weights * (below - weights @ below / weights.sum()) / weights.sum()
+        """Its sum over the rows of every unit."""
         units = np.unique(self.units[rows], return_inverse=True)[1]
-        return np.bincount(units, excess).astype(np.float64)
+        return np.bincount(units, self._row_excess(rows, value)).astype(np.float64)
 
     def _product(self, first: Floats, second: Floats) -> float:
         """Σ over units, with Bessel's factor."""
@@ -111,6 +128,15 @@ class NumbersOfAll:
         """Of the share of all rows below a value, as one sample."""
         excess = self._excess(np.ones(self.numbers.size, dtype=bool), value)
         return self._product(excess, excess)
+
+
+def excess_below(numbers: Floats, weights: Floats, value: float) -> Floats:
+    """The excess w·(1{x ≤ value} − F)/W of every row."""
+    if not numbers.size:
+        return np.zeros(0)
+    # a quantile that is one of the numbers may come out one digit below it
+    below = (numbers <= value + _ROUNDING * abs(value)).astype(np.float64)
+    return np.asarray(weights * (below - weights @ below / weights.sum()) / weights.sum())
 
 
 def _slope(width: float, error: float) -> float:

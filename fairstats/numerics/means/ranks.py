@@ -12,7 +12,9 @@ labels. Either alone errs with ten rows of a label: the first for A near 1 (.13 
 beside 200 of the other label), the second where the labels' scores spread unequally (.11).
 
 Under weights n₁ and n₀ are Kish's (Σ w)²/Σ w² and both limits have Student's t; rows in clusters:
-`fairstats.numerics.means.placements`.
+`fairstats.numerics.means.placements`. Where clusters have rows in several strata, Σ ω·A has the variance
+Σ ω_h ω_k cov_hk, which is D of what it would be if strata were independent; V(a) is D of that, too, if it
+is more than 1, and Student's t has the lesser of both labels' degrees of freedom (`shared_units.py`).
 
 References: DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44, 837–845; Newcombe (2006),
 Statistics in Medicine 25, 559–573.
@@ -29,9 +31,37 @@ from scipy.special import expit, logit
 
 from fairstats.ground.checks import Floats, Numbers
 from fairstats.numerics.means.hall import as_student
+from fairstats.numerics.means.shared_units import degrees_of_freedom
 
 #: Steps of the secant with halved ends ("Illinois"), which stand still after about ten.
 _STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class AreasBetween:
+    """What strata share that have rows of the same clusters.
+
+    `covariance`: of their areas, shape (H, H); `weights`: Σ_u a_uh·a_uk of the clusters' shares in
+    the weight of either label, shape (2, H, H).
+    """
+
+    covariance: Floats
+    weights: Floats
+
+    def take(self, places: NDArray[np.bool_]) -> AreasBetween:
+        """Some of the strata."""
+        return AreasBetween(
+            covariance=self.covariance[places][:, places],
+            weights=self.weights[:, places][:, :, places],
+        )
+
+    def degrees_of_freedom(self, shares: Floats) -> float:
+        """Of the variance of Σ ω·A: the lesser of both labels'."""
+        found = []
+        for weights in self.weights:
+            deviations = np.sqrt(np.diagonal(self.covariance) / np.diagonal(weights))
+            found.append(degrees_of_freedom(shares * deviations, weights))
+        return max(min(found), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +69,7 @@ class Areas:
     """AUCs with DeLong's variance and the rows behind them: arrays that broadcast.
 
     `positives`, `negatives`: rows of each label, under weights and clusters effective ones, which
-    then have `df` degrees of freedom.
+    then have `df` degrees of freedom; `between`: of strata, where clusters lie in several.
     """
 
     area: Numbers
@@ -47,6 +77,7 @@ class Areas:
     positives: Numbers
     negatives: Numbers
     df: Numbers | None = None
+    between: AreasBetween | None = None
 
     def take(self, places: NDArray[np.bool_]) -> Areas:
         """Some of the areas, of arrays of shape (H,)."""
@@ -56,6 +87,7 @@ class Areas:
             positives=np.asarray(self.positives)[places],
             negatives=np.asarray(self.negatives)[places],
             df=None if self.df is None else np.asarray(self.df)[places],
+            between=None if self.between is None else self.between.take(places),
         )
 
     @property
@@ -112,13 +144,19 @@ def adjusted_area_limits(parts: Areas, shares: Floats, z: Numbers) -> tuple[Numb
     with np.errstate(divide="ignore", invalid="ignore"):
         df = variance**2 / (terms**2 / df_of_parts).sum(axis=-1)
     df = np.where(variance > 0, df, np.sum(df_of_parts))
+    factor = 1.0
+    if parts.between is not None and float(variance) > 0:
+        of_all = max(float(shares @ parts.between.covariance @ shares), 0.0)
+        factor = max(of_all / float(variance), 1.0)
+        df = parts.between.degrees_of_freedom(shares)
+        variance = of_all
 
     def exponential_variance(value: Numbers) -> Numbers:
         of_parts = _exponential_variance(np.asarray(value)[..., None], parts)
-        total: Numbers = (shares**2 * of_parts).sum(axis=-1)
+        total: Numbers = factor * (shares**2 * of_parts).sum(axis=-1)
         return total
 
-    slope_at_end = (shares**2 * _slope_at_end(parts)).sum(axis=-1)
+    slope_at_end = factor * (shares**2 * _slope_at_end(parts)).sum(axis=-1)
     quantile = as_student(z, df)
     quantile_of_score = z if parts.df is None else quantile
     by_logit = _logit_limits(area, variance, quantile)

@@ -155,6 +155,42 @@ class DeterminationDifference:
         return np.where(sides[:, None] != 0, slopes * sides[:, None], 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class OverStrata:
+    """A contrast of strata whose units have rows in several: totals are of all strata of a side.
+
+    `contrast`: of the strata that are used, `used`, shape (H,); totals have the shape (…, 2, H·p).
+    """
+
+    contrast: SmoothContrast
+    used: NDArray[np.bool_]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns whose totals it takes."""
+        return self.used.size * self.contrast.n_columns
+
+    def _of_strata(self, totals: Floats) -> Floats:
+        """Totals of the strata that are used, of the first side and then of the second."""
+        columns = totals.shape[-1] // self.used.size
+        apart = totals.reshape((*totals.shape[:-1], self.used.size, columns))
+        kept = apart[..., self.used, :]
+        return np.asarray(kept.reshape((*totals.shape[:-2], -1, columns)))
+
+    def value(self, totals: Floats) -> Floats:
+        """Of totals of both sides."""
+        return self.contrast.value(self._of_strata(totals))
+
+    def gradient(self, totals: Floats) -> Floats:
+        """0 in what is not used."""
+        columns = totals.shape[-1] // self.used.size
+        slopes = self.contrast.gradient(self._of_strata(totals))
+        n_used = int(self.used.sum())
+        found = np.zeros((*totals.shape[:-1], self.used.size, columns))
+        found[..., self.used, :] = slopes.reshape((*totals.shape[:-1], n_used, -1))
+        return np.asarray(found.reshape(totals.shape))
+
+
 def _mean_and_variance(totals: Floats) -> tuple[Floats, Floats]:
     """Of totals of w, w·x and w·x², shape (…, sides, p)."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -15,11 +15,8 @@ strata, with s² the variance of a single row, and k its third cumulant,
 Where sampling units (clusters) have rows in several strata these are not independent. With a_uh the
 share of unit u in the weight of stratum h and e_uh its error, Σ w(x − m)/W_h, the variance is Σ_u
 (Σ_h ω·e)², each e with √(n/(n − 1)) of its stratum, which is D of what it would be if strata were
-independent; κ is D² of that, for there are 1/D as many units; and with c = ω·s, S = Σ_u a_uh·a_uk,
-
-    ν = (1 − Σ c_h c_k S_hk²/A)·A²/Σ b_h b_k S_hk,    A = Σ c_h c_k S_hk,    b_h = c_h Σ_k S_hk c_k,
-
-degrees of freedom by Satterthwaite, less what the means take (`numerics/rates/stratum_design.py`).
+independent; κ is D² of that, for there are 1/D as many units; degrees of freedom are those of
+`shared_units.py`.
 
 What has limits but no moments in a stratum, as a quantile or a slope of a regression, is joined by
 MOVER: with v the value and l, u its limits in a stratum,
@@ -49,6 +46,7 @@ from scipy.special import chdtrc
 from fairstats.ground.checks import Floats
 from fairstats.numerics.means.hall import Moments, as_normal, hall_statistics, sum_of_means
 from fairstats.numerics.means.ranks import Areas
+from fairstats.numerics.means.shared_units import degrees_of_freedom, root_of_products
 
 #: Units of either group that a stratum needs to have a say on whether one contrast holds in all.
 UNITS_OF_HOMOGENEITY = 5
@@ -110,16 +108,8 @@ def adjusted_mean(parts: Moments, shares: Floats, between: BetweenStrata | None 
         mean=apart.mean,
         variance=variance,
         third=float(apart.third) * factor**2,
-        size=1 + _degrees_of_freedom(shares * deviations, between.weights),
+        size=1 + degrees_of_freedom(shares * deviations, between.weights),
     )
-
-
-def _degrees_of_freedom(slopes: Floats, weights: Floats) -> float:
-    """ν of Σ c·m over strata that share units, c the slopes."""
-    pulled = slopes * (weights @ slopes)
-    total = float(pulled.sum())
-    lost = float(slopes @ weights**2 @ slopes) / total
-    return (1 - lost) * total**2 / float(pulled @ weights @ pulled)
 
 
 class Homogeneity(NamedTuple):
@@ -188,13 +178,22 @@ def homogeneity_of_areas(group: Areas, reference: Areas) -> Homogeneity:
 
 
 def limits_of_sum(
-    values: Floats, limits: tuple[Floats, Floats], shares: Floats
+    values: Floats,
+    limits: tuple[Floats, Floats],
+    shares: Floats,
+    correlations: Floats | None = None,
 ) -> tuple[float, float]:
-    """Limits of Σ ω·v from those of each stratum, shape (H,); one limit that is open opens both."""
+    """Limits of Σ ω·v from those of each stratum, shape (H,); one limit that is open opens both.
+
+    `correlations`: of the values of strata that share sampling units, shape (H, H).
+    """
     total = float(shares @ values)
     below = shares * np.maximum(values - limits[0], 0.0)
     above = shares * np.maximum(limits[1] - values, 0.0)
-    return total - math.hypot(*below.tolist()), total + math.hypot(*above.tolist())
+    return (
+        total - root_of_products(below, correlations),
+        total + root_of_products(above, correlations),
+    )
 
 
 def homogeneity_of_estimates(differences: Floats, variances: Floats) -> Homogeneity:

@@ -439,11 +439,7 @@ class WeightedPart(BrierPart):
 
 def weighted_part(risks: WeightedRisks, metric: str) -> WeightedPart:
     """S(forecast) − S(p̂): of the scores themselves (miscalibration), or of the share of label 1."""
-    forecast = risks.scores
-    if metric == "discrimination":
-        forecast = np.full(risks.scores.size, risks.share())
-    fitted = risks.curve()[risks.place]
-    gain = (risks.labels - forecast[risks.place]) ** 2 - (risks.labels - fitted) ** 2
+    gain = gains_of_rows(risks, metric)
     total = float(risks.weights.sum())
     estimate = float(risks.weights @ gain) / total
     excess = np.bincount(risks.unit, risks.weights * (gain - estimate))
@@ -456,17 +452,42 @@ def weighted_part(risks: WeightedRisks, metric: str) -> WeightedPart:
     )
 
 
-def sum_of_parts(parts: Sequence[BrierPart], shares: Floats) -> BrierPart:
-    """Σ ω·part over strata, with variance Σ ω²·v, of weighted rows with Satterthwaite's t."""
-    variances = shares**2 * np.array([part.variance for part in parts])
+def gains_of_rows(risks: WeightedRisks, metric: str) -> Floats:
+    """(y − forecast)² − (y − p̂)² of every row; of uncertainty the label itself."""
+    if metric == "uncertainty":
+        return risks.labels
+    forecast = risks.scores
+    if metric == "discrimination":
+        forecast = np.full(risks.scores.size, risks.share())
+    fitted = risks.curve()[risks.place]
+    gains: Floats = (risks.labels - forecast[risks.place]) ** 2 - (risks.labels - fitted) ** 2
+    return gains
+
+
+def sum_of_parts(
+    parts: Sequence[BrierPart], shares: Floats, correlations: Floats | None = None
+) -> BrierPart:
+    """Σ ω·part over strata, with variance Σ ω²·v, of weighted rows with Satterthwaite's t.
+
+    `correlations`: of parts of strata that share clusters, r, shape (H, H): then the variance is A =
+    Σ r·ω_h·ω_k·√(v_h·v_k), and with b_h = ω_h·√v_h·Σ_k r·ω_k·√v_k it has A²/Σ r²·b_h·b_k/√(ν_h·ν_k)
+    degrees of freedom.
+    """
+    errors = shares * np.sqrt(np.array([part.variance for part in parts]))
     estimate = float(shares @ np.array([part.estimate for part in parts]))
     left_out = float(shares @ np.array([part.left_out for part in parts]))
-    variance = float(variances.sum())
+    pulled = errors**2
+    if correlations is not None:
+        pulled = errors * (correlations @ errors)
+    variance = max(float(pulled.sum()), 0.0)
     weighted = [part for part in parts if isinstance(part, WeightedPart)]
     if not weighted:
         return BrierPart(estimate=estimate, left_out=left_out, variance=variance)
     df = np.array([part.degrees_of_freedom for part in weighted])
-    squares = float((variances**2 / df).sum())
+    terms = pulled / np.sqrt(df)
+    squares = float(terms @ terms)
+    if correlations is not None:
+        squares = float(terms @ correlations**2 @ terms)
     return WeightedPart(
         estimate=estimate,
         left_out=left_out,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.encoding import label_text
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.tallies.moments import MomentCounts
@@ -30,7 +30,8 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
 )
 from fairstats.methods.rates.numbers.smooth import DETERMINATION
-from fairstats.methods.rates.numbers.strata_pairs import StratumAreas, names_of_pair
+from fairstats.methods.rates.numbers.strata_areas import StratumAreas
+from fairstats.methods.rates.numbers.strata_pairs import PairNames, names_of_pair
 from fairstats.methods.rates.numbers.stratified import (
     ROOTS,
     StratifiedNumberDifferenceResult,
@@ -51,7 +52,11 @@ _TWIN_OF_ADJUSTED_QUANTILES = "crosscheck_adjusted_quantiles"
 _TWIN_OF_ADJUSTED_FITS = "crosscheck_adjusted_regressions"
 _TWIN_OF_ADJUSTED_PARTS = "crosscheck_adjusted_parts"
 _TWIN_OF_ADJUSTED_DRAWS = "crosscheck_adjusted_draws"
-_TWINS_WITH_EVERYBODY = (_TWIN_OF_ADJUSTED_QUANTILES, _TWIN_OF_ADJUSTED_FITS)
+_TWINS_WITH_EVERYBODY = (
+    _TWIN_OF_ADJUSTED_QUANTILES,
+    _TWIN_OF_ADJUSTED_FITS,
+    _TWIN_OF_ADJUSTED_PARTS,
+)
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
 #: Twins that take every row, with its weight and cluster.
@@ -139,6 +144,10 @@ def stratified(
             continue
         places = _places_of_pair(comparison, within, result.settings.comparisons)
         arguments, design = _areas_for_r(result.stratum_areas, within.cells.n, places)
+        names = names_of_pair(
+            within, comparison.group, comparison.reference, result.settings.comparisons
+        )
+        design.update(_shared_areas_for_r(result.stratum_areas, names))
         choices = {"contrast": result.scale, **_choices_of_strata(result, together), **design}
         twin = _TWIN_OF_ADJUSTED_AREAS
         (row,) = rows_of(bench.call(twin, *arguments, **choices))
@@ -217,6 +226,36 @@ def _areas_for_r(
             "df": areas.df.ravel()[places],
         }
     return arguments, design
+
+
+def _shared_areas_for_r(areas: StratumAreas, names: PairNames) -> dict[str, Any]:
+    """Areas of all rows beside which a group is compared, and what strata share of clusters."""
+    found = {}
+    if areas.covariance is not None:
+        sides = [_between_for_r(areas, place) for place in names.places]
+        found["between"] = np.concatenate(sides)
+    if not names.of_all:
+        return found
+    everybody = check_given("everybody", areas.everybody)
+    group = names.places[0]
+    columns = [everybody.area, everybody.variance, everybody.positives, everybody.negatives]
+    if everybody.df is not None:
+        columns.append(everybody.df)
+    of_all = np.array(columns, dtype=np.float64)
+    found["as_one"] = of_all[:, :, 0].ravel()
+    found["of_all"] = of_all[:, :, 1 + group].ravel()
+    found["shared"] = check_given("shared", areas.shared)[:, :, group].ravel()
+    if areas.shared_between is not None:
+        found["between_all"] = _between_for_r(everybody, 0)
+        found["shared_between"] = areas.shared_between[:, group].ravel()
+    return found
+
+
+def _between_for_r(areas: StratumAreas, place: int) -> Floats:
+    """Covariance of the areas of strata, and products of shares in both labels."""
+    covariance = check_given("covariance", areas.covariance)[place]
+    units = check_given("units_between", areas.units_between)[:, place]
+    return np.concatenate([covariance.ravel(), units.ravel()])
 
 
 def _stratified_of_rows(result: Any, bench: Bench) -> Iterator[Check]:

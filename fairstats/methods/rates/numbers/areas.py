@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from fairstats.methods.rates.numbers.contrasts import (
 )
 from fairstats.methods.rates.numbers.cutoffs import CutRows
 from fairstats.numerics.means.placements import (
+    BesideAll,
     Part,
     ScoredRows,
     area_beside_all,
@@ -226,18 +228,13 @@ def sides_of_all(
     `z`: of the interval of the area of all rows. Groups with too few rows are one stratum.
     """
     scored = scored_rows(rows)
-    everybody = scored.as_one()
-    of_all = area_of_rows(everybody) if everybody.has_area() else None
-    small = [place for place, note in enumerate(values.notes) if note]
-    stratum = scored.stratum.copy()
-    stratum[np.isin(stratum, small)] = len(values.groups)
-    in_strata = replace(scored, stratum=stratum)
+    of_all = area_of_everybody(scored)
     sides = {}
     for group, note in enumerate(values.notes):
         contrast: NumberContrast | None = None
         if not note:
-            part = area_beside_all(in_strata, scored.stratum == group, ratio=ratio)
-            contrast = contrast_of_part(part, ratio=ratio)
+            beside = beside_everybody(scored, group, values.notes)
+            contrast = contrast_beside_all(beside, ratio=ratio)
         sides[group] = Side(
             name=OVERALL,
             n=int(group_sizes.sum()),
@@ -249,24 +246,59 @@ def sides_of_all(
     return sides
 
 
-def contrast_of_part(part: Part, *, ratio: bool) -> PartContrast:
+def area_of_everybody(scored: ScoredRows) -> Areas | None:
+    """The area of all rows, None where there is none."""
+    everybody = scored.as_one()
+    return area_of_rows(everybody) if everybody.has_area() else None
+
+
+def beside_everybody(scored: ScoredRows, group: int, notes: Sequence[str]) -> BesideAll:
+    """The area of a group and that of all rows, whose groups are their strata.
+
+    `notes`: why a group has no area: such groups are one stratum.
+    """
+    return area_beside_all(with_small_joined(scored, group, notes), scored.stratum == group)
+
+
+def with_small_joined(scored: ScoredRows, group: int, notes: Sequence[str]) -> ScoredRows:
+    """The rows with all groups but one that have too few of a label as one stratum."""
+    small = [place for place, note in enumerate(notes) if note and place != group]
+    stratum = scored.stratum.copy()
+    stratum[np.isin(stratum, small)] = len(notes)
+    return replace(scored, stratum=stratum)
+
+
+def contrast_beside_all(beside: BesideAll, *, ratio: bool) -> PartContrast:
     """The contrast of a group and all rows; of areas that both have a limit above 0."""
-    areas = (part.area, part.of_all)
+    areas = (beside.area, beside.of_all)
+    values = (float(beside.area.area), float(beside.of_all.area))
+    part = beside.part(values if ratio else (1.0, 1.0))
+    return contrast_of_part(values, lambda place, z: _limits_of(areas[place], z), part, ratio=ratio)
+
+
+def contrast_of_part(
+    values: tuple[float, float],
+    interval: Callable[[int, float], tuple[float, float]],
+    part: Part,
+    *,
+    ratio: bool,
+) -> PartContrast:
+    """Of both areas and their limits at Φ(z), which count by the shares of their variances."""
     shares = (part.own, part.others)
-    values = [float(area.area) for area in areas]
+    centres = values
     if ratio:
-        values = [math.log(value) for value in values]
+        centres = (math.log(values[0]), math.log(values[1]))
 
     def limits_of(position: int, z: float) -> tuple[float, float]:
-        low, high = _limits_of(areas[position], z)
+        low, high = interval(position, z)
         if ratio:
             low, high = (math.log(end) if end > 0 else -math.inf for end in (low, high))
-        centre = values[position]
+        centre = centres[position]
         share = shares[position]
         return centre - share * (centre - low), centre + share * (high - centre)
 
     return PartContrast(
-        (values[0], values[1]),
+        centres,
         lambda z: limits_of(0, z),
         lambda z: limits_of(1, z),
         logarithms=ratio,

@@ -35,7 +35,13 @@ from fairstats.methods.rates.numbers.result import (
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups
-from fairstats.numerics.means.hall import Moments, as_student, hall_limits_of_mean, sum_of_means
+from fairstats.numerics.means.hall import (
+    Moments,
+    as_student,
+    hall_limits_of_mean,
+    limits_of_mean_square,
+    sum_of_means,
+)
 from fairstats.numerics.means.weighted_quantiles import SampleQuantile
 from fairstats.numerics.rates.score import Contrast
 
@@ -178,39 +184,58 @@ class MeanValues:
 def _roots_beside_all(
     group: Moments, others: Moments, of_all: Moments, share: float
 ) -> PartContrast:
-    """√m₁ − √m, m = f·m₁ + m_o the mean of all, by MOVER of the limits of both roots.
+    """√m₁ − √m, m = f·m₁ + m_o the mean of all.
 
-    m₁ adds (1 − f·√(m₁/m))/(2√m₁) of its error, the others 1/(2√m) of theirs: the limits of √m₁
-    count by 1 − f·√(m₁/m), those of √m by the root of the others' share of its variance.
+    m₁ adds (1 − f·√(m₁/m))/(2√m₁) of its error, the others 1/(2√m) of theirs.
     """
-    variance = float(group.variance)
-    variance_of_others = float(others.variance)
     root = math.sqrt(float(group.mean))
     root_of_all = math.sqrt(float(of_all.mean))
     own = 0.0
+    from_others = 0.0
     if root > 0 and root_of_all > 0:
         own = 1 / (2 * root) - share / (2 * root_of_all)
-    from_others = variance_of_others / (4 * root_of_all**2) if root_of_all > 0 else 0.0
-    return roots_by_parts(group, of_all, (own**2 * variance, from_others))
+        from_others = float(others.variance) / (4 * root_of_all**2)
+    variances = (own**2 * float(group.variance), from_others)
+    return roots_by_parts(group, others, of_all, share, variances)
 
 
-def roots_by_parts(group: Moments, of_all: Moments, variances: tuple[float, float]) -> PartContrast:
-    """√m₁ − √m by MOVER of the limits of both, each by the share of its error that is its own.
+def roots_by_parts(
+    group: Moments, others: Moments, of_all: Moments, share: float, variances: tuple[float, float]
+) -> PartContrast:
+    """√m₁ − √m by MOVER: the distance to a limit is the larger of two, of the group and of others.
 
-    `variances`: of the difference, from the rows of the group and from all others.
+    The one is what the difference becomes at the limits of m₁, with which m moves by the slope
+    `share`, or of the others' part of m, `others`. The other is that of √m₁, or √m, to its own limit,
+    by the root of the share of its variance that the difference has from either, `variances`.
     """
-    values = (math.sqrt(float(group.mean)), math.sqrt(float(of_all.mean)))
+    mean = float(group.mean)
+    mean_of_all = float(of_all.mean)
+    mean_of_others = float(others.mean)
+    values = (math.sqrt(mean), math.sqrt(mean_of_all))
+    centre = values[0] - values[1]
+
+    def difference(own: float, rest: float) -> float:
+        moved = mean_of_all + share * (own - mean) + rest - mean_of_others
+        return math.sqrt(own) - math.sqrt(max(moved, 0.0))
+
     counted = []
     for value, part, variance in zip(values, (group, of_all), variances, strict=True):
         of_root = float(part.variance) / (4 * value**2) if value > 0 else 0.0
         counted.append(math.sqrt(variance / of_root) if of_root > 0 else 1.0)
 
     def limits_of(position: int, z: float) -> tuple[float, float]:
-        part = (group, of_all)[position]
+        low, high = limits_of_mean_square((group, others)[position], z)
+        if position == 0:
+            ends = (difference(low, mean_of_others), difference(high, mean_of_others))
+            moved = (values[0] + ends[0] - centre, values[0] + ends[1] - centre)
+        else:
+            ends = (difference(mean, low), difference(mean, high))
+            moved = (values[1] + centre - ends[0], values[1] + centre - ends[1])
         value = values[position]
-        low, high = _roots_of_limits(part, z)
-        reach = counted[position]
-        return value - reach * (value - low), value + reach * (high - value)
+        by_share = _roots_of_limits((group, of_all)[position], z)
+        below = max(value - moved[0], counted[position] * (value - by_share[0]))
+        above = max(moved[1] - value, counted[position] * (by_share[1] - value))
+        return value - below, value + above
 
     return PartContrast(
         values,

@@ -38,8 +38,7 @@ def check_strata_of_numbers(strata: Any, without: str) -> None:
         raise InputError(
             "strata",
             got=f"strata with {without}",
-            allowed="strata with any metric of fs.scores, slope or intercept of calibration, or with"
-            " comparisons='rest' where everybody has none",
+            allowed="strata with any metric of fs.scores, slope or intercept of calibration",
             cure="leave out strata, or compare the groups of each stratum by itself",
         )
 

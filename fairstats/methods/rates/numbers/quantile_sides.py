@@ -13,7 +13,13 @@ from fairstats.ground.tallies.moments import OUTCOME
 from fairstats.ground.tallies.stratum_moments import places_of_strata
 from fairstats.methods.rates.numbers.compare import OVERALL, QuantileValues, Side
 from fairstats.methods.rates.numbers.contrasts import MoverContrast
-from fairstats.numerics.means.quantile_of_all import NumbersOfAll
+from fairstats.methods.rates.numbers.strata_shared import (
+    Moves,
+    SharedClusters,
+    correlations_of_moves,
+    correlations_with_all,
+)
+from fairstats.numerics.means.quantile_of_all import NumbersOfAll, excess_below
 from fairstats.numerics.means.weighted_quantiles import SampleQuantile, quantile_of_rows
 
 #: Standard errors at which widths of limits are measured.
@@ -52,12 +58,13 @@ def quantiles_beside_all(
 class QuantileOfAll:
     """The quantile of all rows of a stratum, as what its groups are compared with.
 
-    `own`: of its groups.
+    `own`: of its groups; `ratio`: whether ratios are compared.
     """
 
     rows: NumbersOfAll
     sample: SampleQuantile
     own: Sequence[SampleQuantile]
+    ratio: bool = False
     bias: float = 0.0
 
     @property
@@ -68,6 +75,29 @@ class QuantileOfAll:
     def limits(self, z: float) -> tuple[float, float]:
         """By order statistics."""
         return self.sample.limits(z)
+
+    def moves(self) -> Moves:
+        """What rows move the quantile by."""
+        return Moves(self.rows.units, self.rows.moves(self.value))
+
+    def moves_beside(self, group: int) -> tuple[Moves, Moves] | None:
+        """What rows of a group, and all others, move the difference of their quantiles by."""
+        inside = self.rows.group == group
+        if not inside.any():
+            return None
+        own = self.own[group]
+        widths = (_width_of(own), _width_of(self.sample))
+        if not math.isfinite(widths[0]):
+            return None
+        values = (own.value, self.value)
+        if self.ratio and not min(values) > 0:
+            return None
+        # of ratios of sums over strata these, not the stratum's, divide errors: near enough here
+        moves = self.rows.part(group, *values, widths, values if self.ratio else None).moves
+        return (
+            Moves(self.rows.units[inside], moves[inside]),
+            Moves(self.rows.units[~inside], moves[~inside]),
+        )
 
     def contrast(
         self, group: int, scales: tuple[float, float] | None, *, ratio: bool
@@ -82,6 +112,8 @@ def quantiles_of_strata(
     outcomes: Outcomes,
     samples: Sequence[Sequence[SampleQuantile]],
     order: float,
+    *,
+    ratio: bool,
 ) -> list[QuantileOfAll]:
     """Everybody in every stratum; `samples`: of the groups of each."""
     codes, _ = places_of_strata(outcomes)
@@ -90,8 +122,36 @@ def quantiles_of_strata(
         inside = outcomes.take(codes == place)
         clusters = None if inside.cluster is None else inside.cluster.codes
         everybody = quantile_of_rows(inside.numbers[OUTCOME], inside.weight, clusters, order)
-        found.append(QuantileOfAll(rows=numbers_of_all(inside), sample=everybody, own=own))
+        found.append(
+            QuantileOfAll(rows=numbers_of_all(inside), sample=everybody, own=own, ratio=ratio)
+        )
     return found
+
+
+def shared_by_quantiles(
+    crossed: Outcomes,
+    samples: Sequence[SampleQuantile],
+    shape: tuple[int, int],
+    everybody: Sequence[QuantileOfAll],
+) -> SharedClusters:
+    """What strata share whose clusters lie in several.
+
+    `crossed`: rows, the crossings of strata and sides being the groups; `samples`: of these;
+    `shape`: numbers of strata and of sides; `everybody`: of every stratum, where groups are compared
+    with all rows.
+    """
+    rows = numbers_of_all(crossed)
+    moves = []
+    for cell, sample in enumerate(samples):
+        inside = rows.group == cell
+        values = np.zeros(0)
+        if inside.any():
+            values = excess_below(rows.numbers[inside], rows.weights[inside], sample.value)
+        moves.append(Moves(rows.units[inside], values))
+    of_sides = correlations_of_moves(moves, shape)
+    if not everybody:
+        return SharedClusters(of_sides)
+    return correlations_with_all(of_sides, everybody, shape[1] // 2)
 
 
 def numbers_of_all(outcomes: Outcomes) -> NumbersOfAll:
@@ -124,13 +184,10 @@ def contrast_with_all(
     `scales`: of a ratio of sums over strata, these sums, by which errors of both are divided.
     """
     samples = (sample, everybody)
-    widths = []
-    for each in samples:
-        low, high = each.limits(_Z_OF_WIDTHS)
-        widths.append(high - low)
+    widths = (_width_of(sample), _width_of(everybody))
     if ratio and scales is None:
         scales = (sample.value, everybody.value)
-    part = rows.part(group, sample.value, everybody.value, (widths[0], widths[1]), scales)
+    part = rows.part(group, sample.value, everybody.value, widths, scales)
     factors = (part.own, part.others)
     values = [each.value for each in samples]
     if ratio:
@@ -153,3 +210,9 @@ def contrast_with_all(
         lambda z: limits_of(1, z),
         logarithms=ratio,
     )
+
+
+def _width_of(sample: SampleQuantile) -> float:
+    """Of the limits at two standard errors."""
+    low, high = sample.limits(_Z_OF_WIDTHS)
+    return high - low

@@ -24,6 +24,7 @@ from fairstats.methods.rates.numbers.contrasts import (
     contrast_by_mover,
 )
 from fairstats.methods.rates.numbers.cutoffs import CutRows
+from fairstats.methods.rates.numbers.strata_shared import NO_MOVES, Moves
 from fairstats.numerics.means.hall import as_student
 from fairstats.numerics.means.logistic import (
     Coefficient,
@@ -195,12 +196,30 @@ class CoefficientOfAll:
         """Whether the difference of a group has a standard error."""
         return group in self.differences and not math.isnan(self.differences[group].estimate)
 
+    def moves(self) -> Moves:
+        """What clusters move the coefficient by."""
+        return moves_of_coefficient(self.coefficient)
+
+    def moves_beside(self, group: int) -> tuple[Moves, Moves] | None:
+        """What they move the difference of a group by, all of which is one part."""
+        if not self.has_error(group):
+            return None
+        moves = moves_of_coefficient(self.differences[group])
+        return moves, moves
+
     def contrast(
         self, group: int, scales: tuple[float, float] | None = None, *, ratio: bool = False
     ) -> PartContrast:
         """A group's coefficient less that of all rows."""
         own = self.values.value(self.first + group)
         return _wald(own, self.value, self.differences[group])
+
+
+def moves_of_coefficient(coefficient: Coefficient) -> Moves:
+    """What each cluster moves a coefficient by; none where it has no value."""
+    if coefficient.units is None or coefficient.steps is None:
+        return NO_MOVES
+    return Moves(coefficient.units, coefficient.steps)
 
 
 def _wald(own: float, of_all: float, difference: Coefficient) -> PartContrast:

@@ -103,8 +103,8 @@ class NumbersResult(BesideStrata):
             )
         if self.settings.comparisons == "overall" and "root_mean_squared_error" in self.metric:
             sentences.append(
-                "Roots of mean squares beside that of all rows: a one-sided limit at 5% missed in up"
-                " to .074 of samples where groups spread unequally."
+                "Roots of mean squares beside that of all rows: where errors have a long tail and"
+                " groups spread unequally a one-sided limit at 5% missed in up to .078 of samples."
             )
         return sentences
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_that, check_whole
 from fairstats.ground.multiplicity import normal_quantile
@@ -265,18 +266,7 @@ def tables_of_units(
     Numbers are centred and scaled by those of all rows first: nothing that is compared changes, and
     squares of large numbers do not cancel.
     """
-    outcome = numbers[OUTCOME]
-    centre = float(outcome.mean()) if outcome.size else 0.0
-    scale = scale_of(outcome)
-    standardised = (outcome - centre) / scale
-    weight = np.ones(outcome.size) if outcomes.weight is None else outcomes.weight
-    columns = [weight, weight * standardised, weight * standardised**2]
-    if "squared_error" in numbers:
-        columns.append(weight * numbers["squared_error"] / scale**2)
-    rows = np.stack(columns, axis=1)
-    unit = np.arange(outcome.size)
-    if outcomes.cluster is not None:
-        unit = np.unique(outcomes.cluster.codes, return_inverse=True)[1]
+    rows, unit = columns_of_rows(outcomes, numbers)
     codes = outcomes.groups.codes
     tables = []
     for group in range(len(moments.groups)):
@@ -294,6 +284,24 @@ def tables_of_units(
         names = (*names, *([REST] * n_groups))
         effective_units = np.concatenate([effective_units, rest_weights**2 / rest_squares])
     return tables, names, effective_units
+
+
+def columns_of_rows(
+    outcomes: Outcomes, numbers: dict[str, Floats]
+) -> tuple[Floats, NDArray[np.intp]]:
+    """Columns of every row, whose sums a contrast is a function of, and its unit."""
+    outcome = numbers[OUTCOME]
+    centre = float(outcome.mean()) if outcome.size else 0.0
+    scale = scale_of(outcome)
+    standardised = (outcome - centre) / scale
+    weight = np.ones(outcome.size) if outcomes.weight is None else outcomes.weight
+    columns = [weight, weight * standardised, weight * standardised**2]
+    if "squared_error" in numbers:
+        columns.append(weight * numbers["squared_error"] / scale**2)
+    unit = np.arange(outcome.size)
+    if outcomes.cluster is not None:
+        unit = np.unique(outcomes.cluster.codes, return_inverse=True)[1]
+    return np.stack(columns, axis=1), unit
 
 
 def _table_of(rows: Floats, unit: Any) -> UnitTable:

@@ -1,7 +1,8 @@
 """Standardised differences and R² within strata, by draws of the units of every stratum.
 
 Means, variances and mean squared errors are summed over the strata with the weights of Mantel and
-Haenszel; the contrast is the smooth function of these sums that it is without strata.
+Haenszel; the contrast is the smooth function of these sums that it is without strata. Clusters that
+have rows in several strata are drawn as a whole, once for all of these.
 """
 
 from __future__ import annotations
@@ -12,26 +13,36 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.tallies.moments import OUTCOME
 from fairstats.ground.tallies.stratum_moments import StratumMoments, cross_with_strata
 from fairstats.methods.rates.numbers.bootstrap import LARGEST_LOST, NO_DRAWS, BootstrapContrast
 from fairstats.methods.rates.numbers.bootstrap import MIN_UNITS as UNITS_OF_BOOTSTRAP
 from fairstats.methods.rates.numbers.compare import MeanValues, interval_of_mean
-from fairstats.methods.rates.numbers.smooth import SmoothValues, scale_of, tables_of_units
+from fairstats.methods.rates.numbers.smooth import (
+    SmoothValues,
+    columns_of_rows,
+    scale_of,
+    tables_of_units,
+)
 from fairstats.methods.rates.numbers.strata_limits import (
     CellValues,
     PairOfLimits,
     pair_of_cells,
 )
-from fairstats.methods.rates.numbers.strata_pairs import PairNames, rows_by_side
+from fairstats.methods.rates.numbers.strata_pairs import (
+    PairNames,
+    between_strata,
+    rows_by_side,
+)
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.hall import Moments
 from fairstats.numerics.means.resampling import Draws
 from fairstats.numerics.means.smooth import (
     DeterminationDifference,
     GroupTotals,
+    OverStrata,
     SmoothContrast,
     StandardisedDifference,
     UnitTable,
@@ -55,7 +66,9 @@ UNITS_OF_HOMOGENEITY = 20
 class DrawnCells(CellValues):
     """Totals of every crossing of stratum and group, and those of its resamples.
 
-    `units`: of every crossing; `effective_units` alike.
+    `units`: of every crossing, and `sample` and `resamples` by these; or where clusters lie in
+    several strata of every side, with columns of all strata; `effective_units`: of every crossing;
+    `moments_of_all`: moments of all rows as one group, where such groups are compared with them.
     """
 
     units: tuple[UnitTable, ...] = ()
@@ -63,6 +76,8 @@ class DrawnCells(CellValues):
     sample: GroupTotals | None = None
     resamples: GroupTotals | None = None
     is_determination: bool = False
+    across: bool = False
+    moments_of_all: StratumMoments | None = None
 
     def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfDraws:
         """A group and its reference within strata."""
@@ -100,6 +115,8 @@ class PairOfDraws(PairOfLimits):
 
     def mean(self, position: int) -> Moments:
         """Moments of the adjusted mean."""
+        if self.drawn.across:
+            return self._mean_across(position)
         cells = self.moments.cells
         joined = []
         for place, crossings in enumerate(self.members(position)):
@@ -115,6 +132,27 @@ class PairOfDraws(PairOfLimits):
             size=merged.effective_units,
         )
         return adjusted_mean(parts, self.shares)
+
+    def _mean_across(self, position: int) -> Moments:
+        """The same of clusters that lie in several strata."""
+        within = self.moments
+        column = self.columns[position]
+        if self.of_all and position == 1:
+            within = check_given("moments_of_all", self.drawn.moments_of_all)
+            column = 0
+        cells = within.cells
+        parts = Moments(
+            mean=within._of_group(cells.means(OUTCOME), column),
+            variance=within._of_group(cells.variance_of_mean(OUTCOME), column),
+            third=within._of_group(cells.third_cumulant_of_mean(OUTCOME), column),
+            size=within._of_group(cells.effective_units, column),
+        )
+        between = between_strata(within, OUTCOME, column)
+        return adjusted_mean(
+            parts.take(self.used),
+            self.shares,
+            None if between is None else between.take(self.used),
+        )
 
     def value(self, position: int) -> float:
         """The adjusted mean, or R²."""
@@ -145,7 +183,7 @@ class PairOfDraws(PairOfLimits):
                 return ""
             return f"{name} and {self.names[1]}: no stratum has {self.cells.needs}."
         sizes = self._sizes(position)
-        beyond = float((sizes - 1).sum())
+        beyond = min(float((sizes - 1).sum()), self._clusters_of_all_strata(position) - 1)
         if beyond < UNITS_OF_BOOTSTRAP - 1 - 1e-9:
             return (
                 f"{name} has {beyond:.3g} {kind} beyond the first of every stratum that it shares"
@@ -186,8 +224,11 @@ class PairOfDraws(PairOfLimits):
         return row
 
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
-        """Whether one standardised difference holds in all strata; of R² there is no test."""
-        if self.drawn.is_determination or self.of_all:
+        """Whether one standardised difference holds in all strata; of R² there is no test.
+
+        Nor where clusters lie in several strata, which are not independent.
+        """
+        if self.drawn.is_determination or self.of_all or self.drawn.across:
             return None
         differences = []
         variances = []
@@ -221,6 +262,22 @@ class PairOfDraws(PairOfLimits):
         squares = total**2 / units[0] + others**2 / units[1]
         return np.asarray((total + others) ** 2 / squares)
 
+    def _clusters_of_all_strata(self, position: int) -> float:
+        """Kish's number of clusters over all strata that are used, each once; infinite if in one each."""
+        if not self.drawn.across:
+            return math.inf
+        within = self.moments
+        column = self.columns[position]
+        if self.of_all and position == 1:
+            within = check_given("moments_of_all", self.drawn.moments_of_all)
+            column = 0
+        between = between_strata(within, OUTCOME, column)
+        if between is None:
+            return math.inf
+        weight = within._of_group(within.cells.weights[0], column)[self.used]
+        own = weight / weight.sum()
+        return 1 / float(own @ between.take(self.used).weights @ own)
+
     def _shares(self) -> Floats:
         return np.concatenate([self.shares, self.shares])
 
@@ -231,6 +288,8 @@ class PairOfDraws(PairOfLimits):
         return self._shares() * np.concatenate(factors)
 
     def _draws(self, kind: SmoothContrast, positions: tuple[int, int], *, jackknife: bool) -> Draws:
+        if self.drawn.across:
+            return self._draws_of_sides(kind, positions, jackknife=jackknife)
         sides = []
         for position in positions:
             sides.extend(self.members(position))
@@ -248,6 +307,25 @@ class PairOfDraws(PairOfLimits):
         units = [self.drawn.units[place] for place in chosen] if jackknife else None
         return draws_of_contrast(
             kind,
+            _of_cells(self.drawn.sample, chosen),
+            _of_cells(self.drawn.resamples, chosen),
+            mix,
+            units,
+        )
+
+    def _draws_of_sides(
+        self, kind: SmoothContrast, positions: tuple[int, int], *, jackknife: bool
+    ) -> Draws:
+        """The same of whole clusters, with their rows of all strata."""
+        chosen = list(dict.fromkeys(self.columns))
+        mix = np.zeros((2, len(chosen)))
+        for side, position in enumerate(positions):
+            members = (0, 1) if self.of_all and position == 1 else (position,)
+            for member in members:
+                mix[side, chosen.index(self.columns[member])] = 1.0
+        units = [self.drawn.units[column] for column in chosen] if jackknife else None
+        return draws_of_contrast(
+            OverStrata(kind, self.used),
             _of_cells(self.drawn.sample, chosen),
             _of_cells(self.drawn.resamples, chosen),
             mix,
@@ -279,6 +357,7 @@ def drawn_cells(
 ) -> DrawnCells:
     """Totals of every crossing, and of resamples of its units."""
     rows, places = rows_by_side(outcomes, settings.comparisons)
+    of_rows = numbers
     if places is not None:
         within = within._beside_rest()
         numbers = {name: column[places] for name, column in numbers.items()}
@@ -286,6 +365,13 @@ def drawn_cells(
     pairs = replace(settings, comparisons="reference")
     tables, _, effective_units = tables_of_units(crossed, numbers, within.cells, pairs)
     shape = (len(within.strata), len(within.groups))
+    drawn_from = tables
+    moments_of_all = None
+    across = within.shared is not None
+    if across:
+        drawn_from = _tables_of_sides(crossed, numbers, shape)
+        if settings.comparisons == "overall":
+            moments_of_all = _moments_of_everybody(outcomes, of_rows)
     enough = effective_units >= UNITS_OF_STRATUM - 1e-9
     kind = "clusters" if within.cells.clustered else "rows"
     values = _CrossedValues(crude, within, tuple(tables), scale_of(numbers[OUTCOME]))
@@ -295,12 +381,40 @@ def drawn_cells(
         positive=np.ones(shape, dtype=bool),
         needs=f"{UNITS_OF_STRATUM} {kind} of both",
         spread=None if crude.is_determination else values.deviations().reshape(shape),
-        units=tuple(tables),
+        units=tuple(drawn_from),
         effective_units=effective_units,
-        sample=sample_totals(tables),
-        resamples=draw_totals(tables, n_resamples, rng),
+        sample=sample_totals(drawn_from),
+        resamples=draw_totals(drawn_from, n_resamples, rng),
         is_determination=crude.is_determination,
+        across=across,
+        moments_of_all=moments_of_all,
     )
+
+
+def _tables_of_sides(
+    crossed: Outcomes, numbers: dict[str, Floats], shape: tuple[int, int]
+) -> list[UnitTable]:
+    """Tables of the clusters of every side, with the columns of every stratum next to each other."""
+    columns, unit = columns_of_rows(crossed, numbers)
+    n_strata, n_sides = shape
+    stratum, side = np.divmod(crossed.groups.codes, n_sides)
+    tables = []
+    for place in range(n_sides):
+        inside = side == place
+        _, units = np.unique(unit[inside], return_inverse=True)
+        size = max(int(units.max(initial=-1)) + 1, 1)
+        cell = units * n_strata + stratum[inside]
+        sums = [np.bincount(cell, column, size * n_strata) for column in columns[inside].T]
+        by_stratum = np.stack(sums, axis=1).reshape(size, -1)
+        tables.append(UnitTable.of(by_stratum.astype(np.float64)))
+    return tables
+
+
+def _moments_of_everybody(outcomes: Outcomes, numbers: dict[str, Floats]) -> StratumMoments:
+    """Of all rows of every stratum as one group."""
+    groups = outcomes.groups
+    as_one = replace(groups, codes=np.zeros_like(groups.codes), labels=("all",), levels=("all",))
+    return StratumMoments._from_outcomes(replace(outcomes, groups=as_one), numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 The value of a group is Σ ω·v over the strata, with limits by MOVER over them
 (`numerics/means/strata.py`), and two groups are compared by MOVER once more. Beside everybody ω are
 the shares of the group, and the difference in a stratum has limits as without strata, which MOVER
-joins over them.
+joins over them. Where clusters lie in several strata their values correlate (`strata_shared.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_shape
 from fairstats.ground.tallies.moments import MomentCounts
@@ -40,6 +40,8 @@ from fairstats.methods.rates.numbers.strata_pairs import (
     shares_of_rows,
     words_of_left_out,
 )
+from fairstats.methods.rates.numbers.strata_shared import SharedClusters
+from fairstats.numerics.means.shared_units import root_of_products, shares_units
 from fairstats.numerics.means.strata import (
     Homogeneity,
     homogeneity_of_estimates,
@@ -59,7 +61,7 @@ class CellValues:
     `positive`: whether it has a ratio, alike; `needs`: what a stratum needs of both groups, in
     words; `spread`: standard deviations, shape (H, G), of standardised differences;
     `biases`: of values in strata of few rows, shape (H·G,); `everybody`: of every stratum, where
-    groups are compared with all rows.
+    groups are compared with all rows; `shared`: where clusters lie in several strata.
     """
 
     values: GroupValues
@@ -69,11 +71,12 @@ class CellValues:
     spread: NDArray[np.float64] | None = None
     biases: NDArray[np.float64] | None = None
     everybody: tuple[Everybody, ...] = ()
+    shared: SharedClusters | None = None
 
     def pair(self, moments: StratumMoments, pair: PairNames) -> PairOfLimits:
         """A group and its reference within strata."""
         if pair.of_all and self.everybody:
-            return _pair_beside_everybody(self, moments, pair)
+            return PairBesideEverybody(**pair_beside_everybody(self, moments, pair))
         return PairOfLimits(**pair_of_cells(self, moments, pair))
 
     def stored(self, z: float, *, ratio: bool = False) -> StratumValues:
@@ -219,7 +222,8 @@ class PairOfLimits:
     """Adjusted values of a group (position 0) and its reference (1), as `GroupValues`.
 
     As `PairWithinStrata`, with a statistic that has limits in place of means; `places`: of both
-    groups' crossings, shape (H,) each; `sizes`: effective rows or clusters there.
+    groups' crossings, shape (H,) each; `sizes`: effective rows or clusters there; `columns`: the
+    places of both among the sides of a stratum.
     """
 
     names: tuple[str, str]
@@ -231,6 +235,7 @@ class PairOfLimits:
     used: NDArray[np.bool_]
     shares: Floats
     rows: MomentCounts
+    columns: tuple[int, int] = (0, 1)
 
     @property
     def method(self) -> str:
@@ -266,6 +271,15 @@ class PairOfLimits:
         shift = self.corrections(position)
         return limits[:, 0] - shift, limits[:, 1] - shift
 
+    def correlations_of(self, position: int) -> Floats | None:
+        """Of values of the strata that are used; None where clusters lie in one each."""
+        if self.cells.shared is None:
+            return None
+        return self._of_used_strata(self.cells.shared.of_sides[self.columns[position]])
+
+    def _of_used_strata(self, correlations: Floats) -> Floats:
+        return np.asarray(correlations[self.used][:, self.used])
+
     def value(self, position: int) -> float:
         """The adjusted value."""
         if not self.used.any():
@@ -276,7 +290,12 @@ class PairOfLimits:
         """By MOVER over the strata."""
         if not self.used.any():
             return math.nan, math.nan
-        return limits_of_sum(self.values_of(position), self.limits_of(position, z), self.shares)
+        return limits_of_sum(
+            self.values_of(position),
+            self.limits_of(position, z),
+            self.shares,
+            self.correlations_of(position),
+        )
 
     def variances(self) -> Floats:
         """From the width of the interval at one standard error."""
@@ -315,7 +334,13 @@ class PairOfLimits:
         return distances[0] - distances[1], variance
 
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
-        """Whether one contrast holds in all strata, by the widths of limits at two standard errors."""
+        """Whether one contrast holds in all strata, by the widths of limits at two standard errors.
+
+        None where clusters lie in several, which are not independent.
+        """
+        related = [self.correlations_of(position) for position in (0, 1)]
+        if shares_units(*[each for each in related if each is not None]):
+            return None
         if not self.used.any() or self.why_not(0, ratio=ratio) or self.why_not(1, ratio=ratio):
             return Homogeneity(math.nan, 0, math.nan)
         return homogeneity_of_estimates(*self._differences(ratio=ratio))
@@ -368,6 +393,21 @@ class PairBesideEverybody(PairOfLimits):
         biases = np.array([each.bias for each in self._of_used()])
         return np.asarray(biases * (1 - sizes / sizes.sum()))
 
+    def correlations_of(self, position: int) -> Floats | None:
+        """Of values of the strata that are used."""
+        shared = self.cells.shared
+        if position == 0 or shared is None:
+            return super().correlations_of(position)
+        return self._of_used_strata(check_given("of_all", shared.of_all))
+
+    def correlations_of_part(self, position: int) -> Floats | None:
+        """Of the parts of the differences from everybody."""
+        shared = self.cells.shared
+        if shared is None:
+            return None
+        of_part = (shared.of_group, shared.of_others)[position]
+        return self._of_used_strata(check_given("of_part", of_part)[self.group])
+
     def values_of(self, position: int) -> Floats:
         """The statistic of one of both in the strata that are used."""
         if position == 0:
@@ -396,7 +436,12 @@ class PairBesideEverybody(PairOfLimits):
                 limits.append([from_logarithm(end) for end in of_part] if ratio else of_part)
             shift = self.corrections(position)
             low, high = np.array(limits).T
-            ends = limits_of_sum(self.values_of(position), (low - shift, high - shift), self.shares)
+            ends = limits_of_sum(
+                self.values_of(position),
+                (low - shift, high - shift),
+                self.shares,
+                self.correlations_of_part(position),
+            )
             return (logarithm(ends[0]), logarithm(ends[1])) if ratio else ends
 
         centres = totals
@@ -409,7 +454,9 @@ class PairBesideEverybody(PairOfLimits):
                 lambda z: limits_of(0, z),
                 lambda z: limits_of(1, z),
                 logarithms=ratio,
-                error=math.hypot(*(self.shares * np.array(errors)).tolist()),
+                error=root_of_products(
+                    self.shares * np.array(errors), self.correlations_of_part(0)
+                ),
             )
         return MoverContrast(
             centres, lambda z: limits_of(0, z), lambda z: limits_of(1, z), logarithms=ratio
@@ -439,10 +486,10 @@ class PairBesideEverybody(PairOfLimits):
         return row
 
 
-def _pair_beside_everybody(
+def pair_beside_everybody(
     cells: CellValues, moments: StratumMoments, pair: PairNames
-) -> PairBesideEverybody:
-    """Both in all strata, with the weights of the group."""
+) -> dict[str, Any]:
+    """What makes a group and everybody in all strata, with the weights of the group."""
     parts = pair_of_cells(cells, moments, pair)
     used = parts["used"]
     weights = [moments._of_group(moments.cells.weights[0], place) for place in pair.places]
@@ -454,7 +501,7 @@ def _pair_beside_everybody(
         squares = sum(weight**2 / size for weight, size in zip(weights, (own, others), strict=True))
         of_all = (weights[0] + weights[1]) ** 2 / squares
     parts["sizes"] = (own, of_all)
-    return PairBesideEverybody(**parts, everybody=cells.everybody, group=pair.places[0])
+    return {**parts, "everybody": cells.everybody, "group": pair.places[0]}
 
 
 def pair_of_cells(cells: CellValues, moments: StratumMoments, pair: PairNames) -> dict[str, Any]:
@@ -468,6 +515,7 @@ def pair_of_cells(cells: CellValues, moments: StratumMoments, pair: PairNames) -
         "names": pair.names,
         "strata": moments.strata,
         "cells": cells,
+        "columns": columns,
         "places": (first_places + columns[0], first_places + columns[1]),
         "n": (n_of_cells[:, columns[0]], n_of_cells[:, columns[1]]),
         "sizes": tuple(moments._of_group(sizes, column) for column in columns),

@@ -1,7 +1,8 @@
 """Everybody of a stratum, as what its groups are compared with.
 
 Of what has limits in each stratum: quantiles (`quantile_sides.py`), slopes and intercepts
-(`regressions.py`); `strata_limits.py` sums over the strata.
+(`regressions.py`), parts of the Brier score (`parts_of_all.py`); `strata_limits.py` and
+`strata_parts.py` sum over the strata.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two groups within strata, as `compare_pair` compares them: adjusted means, adjusted areas."""
+"""Two groups within strata, as `compare_pair` compares them: adjusted means."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, listed
 from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.scores import ScoreCounts
-from fairstats.ground.serialise import serialisable
-from fairstats.ground.stored import check_shape
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.tallies.stratum_moments import (
     OF_ERRORS,
     StratumMoments,
     rows_beside_rests,
 )
-from fairstats.methods.rates.numbers.areas import AREA_INTERVAL, AREA_METHOD
 from fairstats.methods.rates.numbers.compare import (
     MEAN_INTERVAL,
     MIN_UNITS,
@@ -35,34 +31,21 @@ from fairstats.methods.rates.numbers.contrasts import (
     MeanDifference,
     NumberContrast,
     PartContrast,
-    contrast_by_mover,
 )
 from fairstats.methods.rates.numbers.result import HALL
 from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.hall import Moments, Statistics, hall_statistics, sum_of_means
-from fairstats.numerics.means.placements import ScoredRows, area_of_rows
-from fairstats.numerics.means.ranks import (
-    Areas,
-    adjusted_area,
-    adjusted_area_limits,
-    area_limits,
-    area_of_counts,
-)
 from fairstats.numerics.means.strata import (
     UNITS_OF_SHAPE,
     UNITS_OF_VARIANCE,
     BetweenStrata,
     Homogeneity,
     adjusted_mean,
-    homogeneity_of_areas,
     homogeneity_test,
     mantel_haenszel_weights,
 )
 
 _MOST_NAMES = 8
-#: Rows of either label that a stratum needs for an area, and a group beyond the first of each.
-ROWS_OF_AREA = 3
-ROWS_BEYOND_OF_LABEL = 9
 
 
 class WithinStrataOfPair(GroupValues, Protocol):
@@ -401,8 +384,13 @@ class PairBesideAll(PairWithinStrata):
         values = (math.sqrt(float(own.mean)), math.sqrt(float(everybody.mean)))
         slopes = shares * (1 / (2 * values[0]) - share / (2 * values[1]))
         from_group = float(self.of_group(slopes).variance)
-        from_others = float(self.of_others(shares * (1 - share)).variance) / (4 * values[1] ** 2)
-        return roots_by_parts(own, everybody, (from_group, from_others))
+        others = self.of_others(shares * (1 - share))
+        from_others = float(others.variance) / (4 * values[1] ** 2)
+        # how far everybody's mean square moves with the group's: their covariance, over its variance
+        apart = [float(self.of_group(shares * (1 + sign * share)).variance) for sign in (1, -1)]
+        variance = float(own.variance)
+        slope = (apart[0] - apart[1]) / (4 * variance) if variance > 0 else 0.0
+        return roots_by_parts(own, others, everybody, slope, (from_group, from_others))
 
     def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
         """None: a group is not as far from everybody in every stratum, where its share differs."""
@@ -515,237 +503,4 @@ def words_of_left_out(
     return (
         f"{names[0]} against {names[1]}: left out {unused.size} of {int(has_rows.sum())} strata"
         f" without {needs} ({named}), with {' and '.join(rows_of_both)}."
-    )
-
-
-@serialisable(eq=False)
-class StratumAreas:
-    """Areas under the ROC curves of every group within the strata.
-
-    Attributes
-    ----------
-    area, variance : ndarray of float, shape (H, G)
-        AUC and its variance, NaN where a label has fewer than two rows.
-    positives, negatives : ndarray, shape (H, G)
-        Rows of either label, effective ones of rows with weights or in clusters.
-    counted : ndarray of int, shape (2, H, G), optional
-        Of such rows: rows, or clusters that have some, with label 1 and with label 0.
-    weight : ndarray of float, shape (H, G), optional
-        Of such rows: sum of the weights of the positives.
-    df : ndarray of float, shape (H, G), optional
-        Of such rows: degrees of freedom of the variance.
-    """
-
-    area: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    positives: NDArray[Any]
-    negatives: NDArray[Any]
-    counted: NDArray[np.int64] | None = None
-    weight: NDArray[np.float64] | None = None
-    df: NDArray[np.float64] | None = None
-
-    def check_stored(self) -> None:
-        """Raise unless what was read from a file has one entry a stratum and group."""
-        for name in ("variance", "positives", "negatives", "weight", "df"):
-            check_shape(self, name, getattr(self, name), self.area.shape)
-        check_shape(self, "counted", self.counted, (2, *self.area.shape))
-
-    @classmethod
-    def _from_scores(cls, cells: ScoreCounts, n_strata: int, n_groups: int) -> StratumAreas:
-        """Of rows counted by score in the crossings, the groups of a stratum next to each other."""
-        shape = (n_strata, n_groups)
-        area = np.full(n_strata * n_groups, np.nan)
-        variance = np.full(n_strata * n_groups, np.nan)
-        rows = cells.counts.sum(axis=2)
-        for place, (negatives, positives) in enumerate(cells.counts):
-            if min(rows[place]) > 1:
-                found = area_of_counts(negatives, positives)
-                area[place] = found.area
-                variance[place] = found.variance
-        return cls(
-            area=area.reshape(shape),
-            variance=variance.reshape(shape),
-            positives=rows[:, 1].reshape(shape).astype(np.int64),
-            negatives=rows[:, 0].reshape(shape).astype(np.int64),
-        )
-
-    @classmethod
-    def _from_rows(cls, scored: ScoredRows, n_strata: int, n_groups: int) -> StratumAreas:
-        """Of rows with weights or in clusters, whose strata are the crossings."""
-        size = n_strata * n_groups
-        found = {name: np.full(size, np.nan) for name in ("area", "variance", "df")}
-        effective = np.zeros((2, size))
-        counted = np.zeros((2, size), dtype=np.int64)
-        weight = np.zeros(size)
-        for place in range(size):
-            own_rows = scored.of(scored.stratum == place).as_one()
-            weight[place] = own_rows.weight[own_rows.positive].sum()
-            for label, chosen in enumerate(own_rows.of_label()):
-                counted[label, place] = own_rows.count_units(chosen)
-            if own_rows.has_area():
-                areas = area_of_rows(own_rows)
-                found["area"][place] = areas.area
-                found["variance"][place] = areas.variance
-                found["df"][place] = max(float(areas.degrees_of_freedom), 1.0)
-                effective[:, place] = areas.positives, areas.negatives
-        shape = (n_strata, n_groups)
-        return cls(
-            area=found["area"].reshape(shape),
-            variance=found["variance"].reshape(shape),
-            positives=effective[0].reshape(shape),
-            negatives=effective[1].reshape(shape),
-            counted=counted.reshape(2, *shape),
-            weight=weight.reshape(shape),
-            df=found["df"].reshape(shape),
-        )
-
-    def _counted_of(self, place: int) -> NDArray[np.int64]:
-        """Rows, or clusters, of one group with label 1 and 0 in all strata, shape (2, H)."""
-        if self.counted is None:
-            return np.stack([self.positives[:, place], self.negatives[:, place]])
-        return self.counted[:, :, place]
-
-    def _weight_of(self, place: int) -> Floats:
-        """Weight of the positives of one group in all strata, shape (H,)."""
-        weight = self.positives if self.weight is None else self.weight
-        return weight[:, place].astype(np.float64)
-
-    def _of_group(self, place: int) -> Areas:
-        """Those of one group in all strata."""
-        return Areas(
-            area=self.area[:, place],
-            variance=self.variance[:, place],
-            positives=self.positives[:, place].astype(np.float64),
-            negatives=self.negatives[:, place].astype(np.float64),
-            df=None if self.df is None else self.df[:, place],
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PairOfAreas:
-    """Adjusted AUCs of a group (position 0) and its reference (1), as `GroupValues`.
-
-    As `PairWithinStrata`, with areas in place of means; strata count by their positives. `counted`:
-    rows, or clusters, of both labels in all strata, shape (2, H) each.
-    """
-
-    names: tuple[str, str]
-    strata: tuple[str, ...]
-    parts: tuple[Areas, Areas]
-    counted: tuple[NDArray[np.int64], NDArray[np.int64]]
-    n: tuple[NDArray[np.int64], NDArray[np.int64]]
-    used: NDArray[np.bool_]
-    shares: Floats
-    rows: MomentCounts
-
-    @property
-    def _needs(self) -> str:
-        kind = "clusters" if self.rows.clustered else "rows"
-        return f"{ROWS_OF_AREA} {kind} of each label of both"
-
-    @property
-    def method(self) -> str:
-        """Name of the procedure."""
-        return AREA_METHOD
-
-    @property
-    def interval_method(self) -> str:
-        """Name of what a group's own interval is by."""
-        return AREA_INTERVAL
-
-    def value(self, position: int) -> float:
-        """The adjusted area."""
-        if not self.used.any():
-            return math.nan
-        return float(adjusted_area(self.parts[position].take(self.used), self.shares))
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """The wider of both limits."""
-        if not self.used.any():
-            return math.nan, math.nan
-        low, high = adjusted_area_limits(self.parts[position].take(self.used), self.shares, z)
-        return float(low), float(high)
-
-    def variances(self) -> Floats:
-        """Variances of the adjusted areas."""
-        found = []
-        for part in self.parts:
-            found.append(float((self.shares**2 * part.take(self.used).variance).sum()))
-        return np.array(found)
-
-    def why_not(self, position: int, *, ratio: bool) -> str:
-        """Too few rows of a label in the strata that both share."""
-        name = self.names[position]
-        if not self.used.any():
-            if position == 1:
-                return ""
-            return f"{name} and {self.names[1]}: no stratum has {self._needs}."
-        beyond = float((self.counted[position][:, self.used] - 1).sum(axis=1).min())
-        if beyond < ROWS_BEYOND_OF_LABEL:
-            kind = "clusters" if self.rows.clustered else "rows"
-            return (
-                f"{name} has {beyond:.0f} {kind} of its rarer label beyond the first of every stratum"
-                f" that it shares with {self.names[1 - position]}, and adjusted areas need"
-                f" {ROWS_BEYOND_OF_LABEL}."
-            )
-        return ""
-
-    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """By MOVER, of ratios on the logarithmic scale."""
-        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
-
-    def homogeneity(self, *, ratio: bool) -> Homogeneity | None:
-        """Whether one difference holds in all strata; of ratios there is no test."""
-        if ratio:
-            return None
-        return homogeneity_of_areas(*(part.take(self.used) for part in self.parts))
-
-    def informative(self, *, ratio: bool) -> int:
-        """Strata with five rows of each label of both and a spread."""
-        return homogeneity_of_areas(*(part.take(self.used) for part in self.parts)).informative
-
-    def left_out(self) -> str:
-        """Which strata are not used, with their rows; empty where all are."""
-        return words_of_left_out(self.names, self.strata, self.n, self.used, self._needs)
-
-    def row_of_stratum(self, place: int, z: float, *, ratio: bool) -> dict[str, Any]:
-        """What a table says of one stratum."""
-        alone = np.arange(len(self.strata)) == place
-        parts = [part.take(alone) for part in self.parts]
-        values = [float(np.asarray(part.area)[0]) for part in parts]
-        estimate = divided(*values) if ratio else values[0] - values[1]
-        limits = (math.nan, math.nan)
-        if self.used[place]:
-
-            def interval(position: int, z: float) -> tuple[float, float]:
-                low, high = area_limits(parts[position], z)
-                return float(np.asarray(low)[0]), float(np.asarray(high)[0])
-
-            contrast = contrast_by_mover(values.__getitem__, interval, (0, 1), ratio=ratio)
-            limits = contrast.limits(z)
-        return row_of_one_stratum(self, place, values, estimate, limits)
-
-
-def pair_of_areas(moments: StratumMoments, areas: StratumAreas, pair: PairNames) -> PairOfAreas:
-    """Both groups in all strata; those with three rows of each label of both are used."""
-    places = pair.places
-    parts = (areas._of_group(places[0]), areas._of_group(places[1]))
-    counted = (areas._counted_of(places[0]), areas._counted_of(places[1]))
-    has_areas = np.isfinite(parts[0].area) & np.isfinite(parts[1].area)
-    fewest = np.minimum(counted[0].min(axis=0), counted[1].min(axis=0))
-    used = np.asarray((fewest >= ROWS_OF_AREA) & has_areas)
-    shares = np.zeros(0)
-    if used.any():
-        weights = [areas._weight_of(place)[used] for place in places]
-        shares = mantel_haenszel_weights(weights[0], weights[1])
-    n_of_cells = moments.cells.n.reshape(len(moments.strata), len(moments.groups))
-    return PairOfAreas(
-        names=pair.names,
-        strata=moments.strata,
-        parts=parts,
-        counted=counted,
-        n=(n_of_cells[:, places[0]], n_of_cells[:, places[1]]),
-        used=used,
-        shares=shares,
-        rows=pair.named(moments._pair(places[0], places[1], np.flatnonzero(used))),
     )

@@ -33,16 +33,15 @@ from fairstats.methods.rates.numbers.result import (
     NumberRatioResult,
     NumbersResult,
 )
+from fairstats.methods.rates.numbers.strata_areas import StratumAreas, pair_of_areas
 from fairstats.methods.rates.numbers.strata_limits import (
     CellValues,
     StratumValues,
 )
 from fairstats.methods.rates.numbers.strata_pairs import (
     PairNames,
-    StratumAreas,
     WithinStrataOfPair,
     names_of_pair,
-    pair_of_areas,
     pair_within_strata,
 )
 from fairstats.methods.rates.result import Inference, as_family, warned
@@ -114,6 +113,12 @@ class _AdjustedNumbers(WithinStrata, NumbersResult):
         return self.stratum_moments.strata, self.stratum_moments.attribute
 
     def _words_of_estimates(self, strata_words: str) -> str:
+        if self.stratum_areas is not None and self.settings.comparisons == "overall":
+            return (
+                f"Areas are those of a group and of everybody in each stratum, summed over"
+                f" {strata_words} by the rows of the group with a favourable label (or their"
+                f" weights); limits by {AREA_METHOD}."
+            )
         if self.stratum_areas is not None:
             return (
                 f"Areas are adjusted by the weights p₁p₀/(p₁ + p₀), p the rows of each group with a"

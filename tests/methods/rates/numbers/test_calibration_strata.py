@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import fairstats as fs
 from fairstats.numerics.means.strata import mantel_haenszel_weights
 from tests.calibration import mean_strata as study
 from tests.calibration import strata_limits as limits
+from tests.calibration import strata_scores
 
 
 @pytest.mark.parametrize("contrast", ["difference", "ratio"])
@@ -104,3 +106,24 @@ def test_regressions_of_the_study_are_those_of_the_public_function(metric: Any) 
 def _names_and_strata(*sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     names = np.repeat(["g", "r"], [sum(part) for part in sizes])
     return names, np.concatenate([np.repeat(np.arange(len(part)), part) for part in sizes])
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("comparisons", ["overall", "reference"])
+def test_areas_of_the_study_have_the_limits_of_the_public_function(
+    contrast: Any, comparisons: Any
+) -> None:
+    sizes = [[(10, 20), (20, 40)], [(12, 8), (5, 30)]]
+    setting = strata_scores.AreaSetting(
+        strata_scores.TIED, sizes, "", contrast, cv=0.5, cluster_rows=2, comparisons=comparisons
+    )
+    columns, _ = setting.sample(np.random.default_rng(1))
+    found = strata_scores.limits_within("auc", columns, comparisons, ratio=contrast == "ratio")
+    assert found is not None
+    reference = {"reference": "g1"} if comparisons == "reference" else {}
+    row = fs.scores(**columns, comparisons=comparisons, contrast=contrast, **reference).stratified[
+        "g0"
+    ]
+    assert tuple(row.confidence_interval) == pytest.approx(found(strata_scores.TWO_SIDED))
+    z_of_bounds = float(ndtri(row.bounds.confidence_level))
+    assert tuple(row.bounds) == pytest.approx(found(z_of_bounds))

@@ -146,13 +146,14 @@ def test_a_group_beside_all_rows_has_the_variance_of_the_jackknife() -> None:
         return own - area_by_pairs(y, score, weight)
 
     ones = np.ones(y.size)
-    part = area_beside_all(scored(table), chosen, ratio=False)
-    assert part.area.area - part.of_all.area == pytest.approx(difference(ones), rel=1e-12)
+    beside = area_beside_all(scored(table), chosen)
+    part = beside.part((1.0, 1.0))
+    assert beside.area.area - beside.of_all.area == pytest.approx(difference(ones), rel=1e-12)
     expected = math.sqrt(left_out(table, ones, kinds, difference))
     assert part.std_error == pytest.approx(expected, rel=1e-10)
     # both parts of the variance: from the group's rows, and from those of all others
-    own = part.own**2 * part.area.variance
-    others = part.others**2 * part.of_all.variance
+    own = part.own**2 * beside.area.variance
+    others = part.others**2 * beside.of_all.variance
     assert own + others == pytest.approx(part.std_error**2, rel=1e-12)
     result = fs.scores(**table, comparisons="overall")["b"]
     assert result.estimate == pytest.approx(difference(ones), rel=1e-12)

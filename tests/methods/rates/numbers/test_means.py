@@ -19,7 +19,10 @@ from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.numerics.means.hall import (
     Moments,
     hall_limits,
+    hall_limits_of_mean,
     hall_statistics,
+    limits_of_mean_square,
+    sum_of_means,
     transform,
     transform_back,
 )
@@ -544,6 +547,26 @@ def test_quantiles_beside_all_are_recomputed_in_r(contrast: Any, design: str) ->
     assert set(table["verdict"]) == {"agrees"}
 
 
+FIELDS = ("mean", "variance", "third", "size")
+
+
+def test_limits_of_a_mean_square_hold_those_of_chi_squared() -> None:
+    """Of normal errors n·m/σ² is χ² with n degrees of freedom: SciPy's law, and Hall's if wider."""
+    law = Moments(mean=4.0, variance=2 * 16 / 50, third=0.0, size=50.0)
+    low, high = limits_of_mean_square(law, 1.644853627)
+    assert low <= 50 * 4 / stats.chi2.ppf(0.95, 50) + 1e-9
+    assert high == pytest.approx(50 * 4 / stats.chi2.ppf(0.05, 50), rel=1e-8)
+    by_skewness = hall_limits_of_mean(law, 1.644853627)
+    assert low == pytest.approx(
+        min(float(by_skewness[0]), 200 / stats.chi2.ppf(0.95, 50)), rel=1e-8
+    )
+    # a long tail, as the sample shows it, reaches farther
+    tail = Moments(mean=4.0, variance=0.64, third=1.5, size=50.0)
+    assert limits_of_mean_square(tail, 1.644853627)[1] > high
+    nothing = Moments(mean=4.0, variance=0.0, third=0.0, size=50.0)
+    assert limits_of_mean_square(nothing, 2.0) == (4.0, 4.0)
+
+
 def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
     """√m₁ − √(Σ f·m) with fixed shares: what it is without each row, group by group."""
     rng = np.random.default_rng(1)
@@ -573,6 +596,53 @@ def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
         assert row.std_error == pytest.approx(math.sqrt(variance), rel=0.05)
         low, high = row.confidence_interval
         assert low < row.estimate < high
+    # by hand: each distance the larger of what the difference moves by at the limits of a mean square,
+    # and of a root's own by the share of its variance; both in squares
+    z = 1.959963985
+    laws = {name: moments_of_samples(error[group == name] ** 2) for name in "abc"}
+    shares = sizes / 410
+
+    def summed(names: str, weights: np.ndarray) -> Moments:
+        columns = [[float(getattr(laws[name], field)) for name in names] for field in FIELDS]
+        return sum_of_means(Moments(*[np.array(column) for column in columns]), weights)
+
+    rest = summed("bc", shares[1:])
+    everybody = summed("abc", shares)
+    mean = float(means[0])
+    values = np.sqrt([mean, float(everybody.mean)])
+
+    def difference(own: float, others: float) -> float:
+        return math.sqrt(own) - math.sqrt(shares[0] * own + others)
+
+    centre = result["a"].estimate
+    own_limits = limits_of_mean_square(laws["a"], z)
+    limits_of_rest = limits_of_mean_square(rest, z)
+    moved = [
+        [
+            centre - difference(own_limits[0], float(rest.mean)),
+            centre - difference(mean, limits_of_rest[1]),
+        ],
+        [
+            difference(own_limits[1], float(rest.mean)) - centre,
+            difference(mean, limits_of_rest[0]) - centre,
+        ],
+    ]
+    slope = 1 / (2 * values[0]) - shares[0] / (2 * values[1])
+    of_roots = (
+        float(laws["a"].variance) / (4 * mean),
+        float(everybody.variance) / (4 * values[1] ** 2),
+    )
+    variances = (slope**2 * float(laws["a"].variance), float(rest.variance) / (4 * values[1] ** 2))
+    counted = np.sqrt(np.divide(variances, of_roots))
+    ends = np.sqrt([hall_limits_of_mean(law, z) for law in (laws["a"], everybody)])
+    by_share = [
+        [counted[0] * (values[0] - ends[0, 0]), counted[1] * (ends[1, 1] - values[1])],
+        [counted[0] * (ends[0, 1] - values[0]), counted[1] * (values[1] - ends[1, 0])],
+    ]
+    below, above = np.maximum(moved, by_share)
+    low, high = result["a"].confidence_interval
+    assert centre - low == pytest.approx(math.hypot(*below), rel=1e-7)
+    assert high - centre == pytest.approx(math.hypot(*above), rel=1e-7)
     # of one group with nearly all rows nothing is left to differ from
     alone = fs.prediction_errors(
         np.zeros(410),

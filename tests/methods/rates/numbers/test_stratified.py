@@ -753,7 +753,6 @@ def test_r_functions_say_the_same() -> None:
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (fs.scores, {"metric": "auc", "comparisons": "overall"}, "auc beside everybody"),
         (fs.calibration, {"metric": "isotonic"}, "strata with curves"),
     ],
 )

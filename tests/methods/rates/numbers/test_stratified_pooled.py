@@ -298,9 +298,7 @@ def test_tallies_bring_pooled_groups_within_strata(comparisons: Any) -> None:
         pos_label=1,
     )
     pairs = [(there, here)]
-    for metric in ("brier_score", "auc", "net_benefit"):
-        if metric == "auc" and comparisons == "overall":
-            continue
+    for metric in ("brier_score", "auc", "discrimination", "uncertainty", "net_benefit"):
         options: dict[str, Any] = {"metric": metric, "comparisons": comparisons}
         if metric == "net_benefit":
             options["cutoffs"] = CUTOFFS
@@ -310,6 +308,126 @@ def test_tallies_bring_pooled_groups_within_strata(comparisons: Any) -> None:
         for row, same in zip(one.comparisons, other.comparisons, strict=True):
             assert row.estimate == pytest.approx(same.estimate, rel=1e-9)
             assert row.pvalue == pytest.approx(same.pvalue, rel=1e-6)
+            assert tuple(row.confidence_interval) == pytest.approx(
+                tuple(same.confidence_interval), rel=1e-6
+            )
+
+
+#: AUC and parts of the Brier score beside everybody.
+OF_SCORES = [
+    ({"metric": "auc"}, ""),
+    ({"metric": "auc", "contrast": "ratio"}, "weights"),
+    ({"metric": "auc"}, "weights and clusters in one branch"),
+    ({"metric": "miscalibration"}, ""),
+    ({"metric": "discrimination"}, "weights and clusters in one branch"),
+    ({"metric": "uncertainty"}, "weights"),
+]
+
+
+@pytest.mark.parametrize(("options", "design"), OF_SCORES)
+def test_scores_beside_everybody_of_one_stratum_are_those_without_strata(
+    options: dict[str, Any], design: str
+) -> None:
+    frame = people(600)
+    options = {"comparisons": "overall", **options, **designed(frame, design)}
+    one = compare(frame.assign(branch=0), "scores", **options)
+    for crude, within in zip(one.comparisons, one.stratified.comparisons, strict=True):
+        for name in ("estimate", "std_error", "rate", "rate_reference", "n_reference"):
+            assert getattr(within, name) == pytest.approx(getattr(crude, name), rel=1e-13)
+        # limits are ends of searches
+        assert within.pvalue == pytest.approx(crude.pvalue, rel=1e-9)
+        for name in ("confidence_interval", "bounds", "value_reference_interval"):
+            assert tuple(getattr(within, name)) == pytest.approx(
+                tuple(getattr(crude, name)), rel=1e-9
+            )
+        assert within.verdict == crude.verdict
+
+
+@pytest.mark.parametrize(("options", "design"), OF_SCORES)
+def test_scores_beside_everybody_are_sums_of_those_of_the_strata(
+    options: dict[str, Any], design: str
+) -> None:
+    """By hand: the comparison of every stratum by itself, with the group's weights."""
+    frame = people(600)
+    options = {"comparisons": "overall", **options, **designed(frame, design)}
+    result = compare(frame, "scores", **options).stratified
+    table = result.by_stratum()
+    again = decode(json.loads(json.dumps(result.to_dict())))
+    pd.testing.assert_frame_equal(again.by_stratum(), table)
+    own = frame["group"] == "a"
+    if options["metric"] == "auc":
+        own &= frame["label"] == 1
+    weight = frame["weight"] if "weights" in design else pd.Series(1.0, frame.index)
+    shares = weight[own].groupby(frame["branch"]).sum()
+    shares /= shares.sum()
+    values = np.zeros((3, 2))
+    squares = 0.0
+    for branch, rows in frame.groupby("branch"):
+        columns = {
+            name: column[rows.index]
+            for name, column in options.items()
+            if isinstance(column, pd.Series)
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", (InsufficientEvidenceWarning, DataWarning))
+            alone = compare(rows, "scores", **{**options, "strata": None, **columns})["a"]
+        values[int(str(branch))] = alone.rate, alone.rate_reference
+        squares += float(shares[branch]) ** 2 * alone.std_error**2
+        row = table[(table["group"] == "a") & (table["stratum"] == str(branch))].iloc[0]
+        assert row["weight"] == pytest.approx(float(shares[branch]))
+        assert row["n_reference"] == len(rows)
+        assert row["estimate"] == pytest.approx(alone.estimate, rel=1e-9)
+        # of weights that are even in a stratum alone nothing is known to be weighted there
+        if "weights" in design or not design:
+            assert row["ci_low"] == pytest.approx(alone.confidence_interval.low, rel=1e-6)
+            assert row["ci_high"] == pytest.approx(alone.confidence_interval.high, rel=1e-6)
+    adjusted = result["a"]
+    assert math.isnan(adjusted.pvalue_homogeneity)
+    if options["metric"] == "uncertainty":
+        # each is n/(n − 1) of itself there, less what that of all rows would lack
+        return
+    assert (adjusted.rate, adjusted.rate_reference) == pytest.approx(tuple(shares @ values))
+    if options["metric"] == "auc" and options.get("contrast") != "ratio":
+        assert adjusted.std_error == pytest.approx(math.sqrt(squares), rel=1e-9)
+
+
+def test_the_area_beside_everybody_has_the_error_of_linearised_values() -> None:
+    """Each row once: what it adds to both areas of its stratum, by all pairs of rows."""
+    frame = people(300, seed=3)
+    row = compare(frame, "scores", contrast="ratio", comparisons="overall").stratified["a"]
+    positive = frame["label"] == 1
+    own = frame["group"] == "a"
+    shares = (positive & own).groupby(frame["branch"]).sum()
+    shares /= shares.sum()
+    variance = 0.0
+    for branch, rows in frame.groupby("branch"):
+        # of all rows the shares of the groups in a label are fixed: V less the mean of group and label
+        small = {
+            name: name != "a" and min(part["label"].sum(), (1 - part["label"]).sum()) < 10
+            for name, part in rows.groupby("group")
+        }
+        stratum = np.where(rows["group"].map(small), "small", rows["group"])
+        for name in np.unique(stratum):
+            for label in (0, 1):
+                here = (stratum == name) & (rows["label"] == label)
+                errors = -_placements(rows, rows)[here] / (rows["label"] == label).sum()
+                errors /= row.rate_reference
+                if name == "a":
+                    mine = rows[rows["group"] == "a"]
+                    inside = mine["label"] == label
+                    errors += _placements(mine, mine)[inside] / inside.sum() / row.rate
+                variance += shares[branch] ** 2 * errors.var(ddof=1) * errors.size
+    assert row.std_error == pytest.approx(row.estimate * math.sqrt(variance), rel=1e-9)
+
+
+def _placements(rows: pd.DataFrame, among: pd.DataFrame) -> Any:
+    """The share of rows of the other label that a row is on the right side of."""
+    label = among["label"].to_numpy()
+    found = []
+    for own, score in zip(rows["label"], rows["risk"], strict=True):
+        gaps = score - among["risk"].to_numpy()[label != own]
+        found.append(np.mean((gaps * (1 if own else -1) > 0) + (gaps == 0) / 2))
+    return np.array(found)
 
 
 #: Quantiles, slopes and intercepts beside everybody, with the designs that they take.
@@ -417,8 +535,6 @@ def test_few_rows_and_what_has_no_everybody_are_said() -> None:
     assert result["c"].verdict == "insufficient evidence"
     assert "beyond the first of every stratum that it shares with the rest" in result["c"].note
     assert result["a"].verdict != "insufficient evidence"
-    with pytest.raises(fs.InputError, match="strata with auc beside everybody"):
-        compare(frame, "scores", comparisons="overall")
     with pytest.raises(fs.InputError, match="strata with curves"):
         compare(frame, "fits", comparisons="rest", metric="isotonic")
 
@@ -475,6 +591,27 @@ def test_the_study_decides_as_the_public_function() -> None:
         ("means", {"comparisons": "rest", "statistic": "median"}, "", {"y": "wage"}),
         ("fits", {"comparisons": "rest"}, "", {"y_true": "label", "score": "risk"}),
         ("fits", {"comparisons": "overall"}, "", {"y_true": "label", "score": "risk"}),
+        ("scores", {"comparisons": "overall"}, "", {}),
+        ("scores", {"comparisons": "overall", "contrast": "ratio"}, "weights", {}),
+        ("scores", {"comparisons": "overall"}, "weights and clusters in one branch", {}),
+        (
+            "scores",
+            {"comparisons": "overall", "metric": "discrimination"},
+            "",
+            {"y_true": "label", "score": "risk"},
+        ),
+        (
+            "scores",
+            {"comparisons": "overall", "metric": "miscalibration"},
+            "weights and clusters in one branch",
+            {"y_true": "label", "score": "risk"},
+        ),
+        (
+            "scores",
+            {"comparisons": "overall", "metric": "uncertainty"},
+            "clusters in one branch",
+            {"y_true": "label", "score": "risk"},
+        ),
         (
             "fits",
             {"comparisons": "overall", "metric": "intercept"},
@@ -496,11 +633,11 @@ def test_the_study_decides_as_the_public_function() -> None:
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:(calibration|median|quantile)")
+@pytest.mark.filterwarnings("ignore:(calibration|median|quantile|misc|disc|unc)")
 def test_every_number_is_recomputed_in_r(
     what: str, options: dict[str, Any], design: str, names: dict[str, str]
 ) -> None:
-    frame = people(900 if what == "fits" else 500)
+    frame = people(900 if "score" in names else 500)
     columns = designed(frame, design)
     result = compare(frame, what, **options, **columns).stratified
     data = {"sensitive_features": frame["group"].to_numpy(), "strata": frame["branch"].to_numpy()}
@@ -550,7 +687,11 @@ def test_functions_of_r_answer_alike(comparisons: str) -> None:
             ("fs_means", {**wage, "statistic": "median"}, ("means", {"statistic": "median"}))
         )
         asked.append(("fs_calibration", scored, ("fits", {})))
-        asked.append(("fs_scores", scored, ("scores", {})))
+    asked.append(("fs_scores", scored, ("scores", {})))
+    weighted = {**scored, "sample_weight": frame["weight"].to_numpy()}
+    asked.append(("fs_scores", weighted, ("scores", {"sample_weight": frame["weight"]})))
+    for metric in ("uncertainty", "discrimination"):
+        asked.append(("fs_scores", {**scored, "metric": metric}, ("scores", {"metric": metric})))
     for function, arguments, (what, options) in asked:
         found = call(function, **arguments, **columns)
         rows = compare(frame, what, comparisons=comparisons, **options).stratified.comparisons
