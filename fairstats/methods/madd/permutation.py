@@ -47,6 +47,8 @@ _EQUAL_WITHIN = 1e-12
 FEW_GROUPS = 10
 #: Counts of permutations held in memory at a time.
 _CELLS_IN_MEMORY = 1_000_000
+#: Where n·n0 is less, the sum of whole numbers of at most 2·n0·n1 is exact in floating point.
+_MOST_WHOLE_FLOAT = 2**52
 #: Numbers of rows whose mean deviations are computed together.
 _COUNTS_TOGETHER = 20_000
 #: Cells of the scores of all groups from which the largest MADD finds the quantiles of every pair,
@@ -301,8 +303,9 @@ def _split_distances(
     first_counts = split_rows(pooled, sizes[0], n_resamples, normals.rng, values)
     if sum(sizes) * sizes[0] >= MOST_WHOLE:
         return np.asarray(histogram_distance(first_counts, pooled - first_counts))
-    # |x/n0 − (c − x)/n1| = |x·n − c·n0|/(n0·n1)
-    crossed = first_counts.T * sum(sizes)
+    # |x/n0 − (c − x)/n1| = |x·n − c·n0|/(n0·n1), in floating point as long as it is exact there
+    kind = np.float64 if sum(sizes) * sizes[0] < _MOST_WHOLE_FLOAT else np.int64
+    crossed = first_counts.T * kind(sum(sizes))
     crossed -= (pooled * sizes[0])[:, None]
     return np.asarray(np.abs(crossed, out=crossed).sum(axis=0) / (sizes[0] * sizes[1]))
 
