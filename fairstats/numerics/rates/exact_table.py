@@ -8,7 +8,7 @@ question: `Questions` has them, `ExactTable` keeps what has been answered.
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,7 +27,7 @@ from fairstats.numerics.rates.binomial import (
     binomial_mass,
     binomial_masses,
     interpolation,
-    refinement,
+    refine,
     vertex,
 )
 from fairstats.numerics.rates.boundary import boundary, larger_rate, rate_range, smaller_rate
@@ -39,7 +39,7 @@ from fairstats.numerics.rates.nuisance import (
     Tails,
     larger_group,
 )
-from fairstats.numerics.rates.score import EQUALITY, Contrast, score_statistic
+from fairstats.numerics.rates.score import EQUALITY, STATISTICS, Contrast, score_statistic
 from fairstats.numerics.rates.search import (
     SPAN,
     STEP,
@@ -267,15 +267,15 @@ def _cut(places: list[int], questions: Sequence[Question]) -> Iterator[list[int]
 
 
 class _Room:
-    """Room for two large arrays, which one block after the other writes into: new memory costs more
-    than what is computed.
+    """Room for three large arrays, which one block after the other writes into: new memory costs
+    more than what is computed.
     """
 
     def __init__(self) -> None:
-        self._arrays = [np.empty(0), np.empty(0)]
+        self._arrays = [np.empty(0), np.empty(0), np.empty(0)]
 
     def get(self, number: int, shape: tuple[int, int, int]) -> Floats:
-        """One of the two, with this shape."""
+        """One of them, with this shape."""
         size = shape[0] * shape[1] * shape[2]
         if self._arrays[number].size < size:
             self._arrays[number] = np.empty(size)
@@ -468,13 +468,10 @@ class _Block:
             rates = np.broadcast_to(rates, (len(counts), self.points))
             probability = np.einsum("rig,rig->rg", masses, self._sum_tails(rows, low, high, rates))
         else:
-            for extreme, first_row in self._take_tails(tails, rows, low, high):
-                of_tails = np.einsum("rig,rig->rg", masses[first_row:], extreme)
-                if first_row is None:
-                    probability = of_tails + self._lost_of(rows)
-                else:
-                    probability[first_row:] += of_tails
-        largest, place = vertex(probability @ refinement(self.points))
+            extreme = self._take_tails(tails, rows, low, high)
+            probability = np.einsum("rig,rig->rg", masses, extreme)
+            probability += self._lost_of(rows)
+        largest, place = vertex(refine(probability))
         places = place // PARTS
         return largest, rates[0, places] if len(rates) == 1 else rates[
             np.arange(len(rates)), places
@@ -513,20 +510,16 @@ class _Block:
             # the tails of the larger group's count are smooth in its rate, also beyond the end
             steps = (places - first) / (last - first) * (self.points - 1)
             weights = interpolation(self.points, steps)
-            for extreme, first_row in self._take_tails(tails, rows, low, high):
-                # the sum over fewer numbers comes last
-                if counts.shape[1] < self.points:
-                    between = extreme @ weights[first_row:]
-                    of_tails = np.einsum("rip,rip->rp", masses[first_row:], between)
-                else:
-                    at_all_rates = np.matmul(masses[first_row:].transpose(0, 2, 1), extreme)
-                    of_tails = np.einsum("rpg,rgp->rp", at_all_rates, weights[first_row:])
-                if first_row is None:
-                    probability = of_tails
-                    probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
-                else:
-                    probability[first_row:] += of_tails
-        largest, place = vertex(probability @ refinement(points))
+            extreme = self._take_tails(tails, rows, low, high)
+            # the sum over fewer numbers comes last
+            if counts.shape[1] < self.points:
+                probability = np.einsum("rip,rip->rp", masses, extreme @ weights)
+            else:
+                at_all_rates = np.matmul(masses.transpose(0, 2, 1), extreme)
+                probability = np.einsum("rpg,rgp->rp", at_all_rates, weights)
+            if self.upwards[rows].any():
+                probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
+        largest, place = vertex(refine(probability))
         return largest, rates[np.arange(len(rates)), place // PARTS]
 
     def _lost_of(self, rows: slice | NDArray[np.intp]) -> Floats:
@@ -553,25 +546,25 @@ class _Block:
         rows: slice | NDArray[np.intp],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
-    ) -> Iterator[tuple[Floats, int | None]]:
-        """P(X ≥ low), or P(X < high), of the larger group's count, (R, I, G), with None; then
-        P(X < high) of the two-sided rows with the first of these.
+    ) -> Floats:
+        """P(X ≥ low), or P(X < high), of the larger group's count, or both of two-sided rows,
+        (R, I, G).
         """
         first = self.first_count[rows]
         number = self.last_count[rows] - first + 2
         offsets = self.offsets[rows]
+        upwards = self.upwards[rows]
         low_places = np.minimum(np.maximum(low - first, 0), number - 1) + (offsets + number)
         high_places = np.minimum(np.maximum(high - first, 0), number - 1) + offsets
         room = self.room.get(1, (*low.shape, self.points))
-        places = np.where(self.upwards[rows], high_places, low_places)
-        yield tails.take(places, axis=0, out=room, mode="clip"), None
+        places = np.where(upwards, high_places, low_places)
+        extreme = tails.take(places, axis=0, out=room, mode="clip")
         two_sided = int(self.two_sided[rows].sum())
         if two_sided:
             start = len(low) - two_sided
-            yield (
-                tails.take(high_places[start:], axis=0, out=room[start:], mode="clip"),
-                start,
-            )
+            of_high = self.room.get(2, (two_sided, low.shape[1], self.points))
+            extreme[start:] += tails.take(high_places[start:], axis=0, out=of_high, mode="clip")
+        return extreme
 
     def _sum_tails(
         self,
@@ -697,7 +690,9 @@ class ExactTable:
         if alternative == "two-sided" and null == EQUALITY[self.contrast]:
             _, n, k0, n0 = self.table
             forms = [_one_form((count, n, k0, n0)) for count in smaller_counts]
-            equality = _answer_equality(forms)
+            asked = {form: _question_of_equality(form) for form in forms}
+            answers = answer("difference", list(asked.values()))
+            equality = dict(zip(asked, answers, strict=True))
             return [equality[form].pvalue for form in forms]
         questions = [self.question(null, alternative, count) for count in smaller_counts]
         return [found.pvalue for found in answer(self.contrast, questions)]
@@ -793,28 +788,32 @@ class ExactTable:
             return []
         mine = slice(first - one.counts[0], last - one.counts[0] + 1)
         others = slice(first - other.counts[0], last - other.counts[0] + 1)
-        tables = []
-        for here, there in (
-            (one.low[mine], other.low[others]),
-            (one.high[mine], other.high[others]),
-        ):
-            rows = (here != there).nonzero()[0]
-            if not rows.size:
-                continue
-            chances = binomial_mass(first + rows, n, p)
-            likely = chances > least
-            rows = rows[likely]
-            if not rows.size:
-                continue
-            lowest = np.minimum(here[rows], there[rows])[:, None]
-            highest = np.maximum(here[rows], there[rows])[:, None]
-            of_larger = lowest + np.arange(_MOST_JUMPS)
-            chance = chances[likely, None] * binomial_mass(of_larger, self.table[3], q)
-            for row, column in np.argwhere((chance > least) & (of_larger < highest)).tolist():
-                tables.append(
-                    (chance[row, column], int(first + rows[row]), int(of_larger[row, column]))
-                )
-        return tables
+        # counts of the larger group as the first region has them, and the other one, of both tails
+        here = np.array([one.low[mine], one.high[mine]])
+        there = np.array([other.low[others], other.high[others]])
+        differs = here != there
+        rows = differs.nonzero()[1]
+        if not rows.size:
+            return []
+        chances = binomial_mass(first + rows, n, p)
+        likely = chances > least
+        rows = rows[likely]
+        if not rows.size:
+            return []
+        here = here[differs][likely]
+        there = there[differs][likely]
+        of_larger = np.minimum(here, there)[:, None] + np.arange(_MOST_JUMPS)
+        chance = chances[likely, None] * binomial_mass(of_larger, self.table[3], q)
+        in_one_only = of_larger < np.maximum(here, there)[:, None]
+        row, column = ((chance > least) & in_one_only).nonzero()
+        return list(
+            zip(
+                chance[row, column].tolist(),
+                (first + rows[row]).tolist(),
+                of_larger[row, column].tolist(),
+                strict=True,
+            )
+        )
 
     def _tie(
         self,
@@ -830,10 +829,12 @@ class ExactTable:
         """
         other = (count, self.table[1], count0, self.table[3])
 
+        statistic_of = STATISTICS[self.contrast]
+
         def gap(x: float) -> float:
             null = from_scale(self.contrast, x)
-            z = score_statistic(other, self.contrast, null)
-            observed = score_statistic(self.table, self.contrast, null)
+            z = statistic_of(other, null, False)
+            observed = statistic_of(self.table, null, False)
             return abs(z) - abs(observed) if two_sided else z - observed
 
         at_low = gap(low)
@@ -933,29 +934,42 @@ def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
             continue
         of_contrast = lacking.setdefault(table.contrast, {})
         of_contrast[id(table), null, alternative] = table
-    if equal:
-        _ask_equality(list(equal.values()))
+    # that two rates are equal is asked as a difference, together with the other differences
+    of_equality = _questions_of_equality(list(equal.values()))
+    if of_equality:
+        lacking.setdefault("difference", {})
     for contrast, tables in lacking.items():
         asked = []
         for (_, null, alternative), table in tables.items():
             asked.append(table.question(null, alternative))
+        if contrast == "difference":
+            asked += of_equality.values()
         answers = answer(contrast, asked)
-        for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=True):
+        for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=False):
             table.keep(null, alternative, found)
+        if contrast == "difference":
+            keys = list(of_equality)
+            _keep_equality(equal.values(), dict(zip(keys, answers[len(tables) :], strict=True)))
 
 
-def _ask_equality(tables: Sequence[ExactTable]) -> None:
-    """Have the p-values of equal rates kept by tables.
+def _questions_of_equality(tables: Sequence[ExactTable]) -> dict[Table, Question]:
+    """Whether both rates are equal, of tables.
 
     That two rates are equal is one question, whatever contrast it is put in, whichever group stands
     first, and whether successes or failures are counted. So it is asked as a difference, and of one
     of the forms that a table has.
     """
-    forms = []
+    questions: dict[Table, Question] = {}
     for table in tables:
         # a region of the table itself, and the p-value of its one form
-        forms += [table.table, _one_form(table.table)]
-    answers = _answer_equality(forms)
+        for form in (table.table, _one_form(table.table)):
+            if form not in questions:
+                questions[form] = _question_of_equality(form)
+    return questions
+
+
+def _keep_equality(tables: Iterable[ExactTable], answers: dict[Table, Answer]) -> None:
+    """Have the p-values of equal rates kept by tables."""
     for table in tables:
         equality = EQUALITY[table.contrast]
         pvalue = answers[_one_form(table.table)].pvalue
@@ -963,21 +977,18 @@ def _ask_equality(tables: Sequence[ExactTable]) -> None:
         table.keep(equality, "two-sided", of_table)
 
 
-def _answer_equality(tables: Sequence[Table]) -> dict[Table, Answer]:
-    """Answers to whether both rates are equal, of tables (k, n, k₀, n₀) as they stand."""
-    asked: dict[Table, Question] = {}
-    for table in tables:
-        k, n, k0, n0 = table
-        asked[table] = Question(
-            k=k,
-            n=n,
-            k0=k0,
-            n0=n0,
-            larger=larger_group(k0, n0),
-            null=EQUALITY["difference"],
-            alternative="two-sided",
-        )
-    return dict(zip(asked, answer("difference", list(asked.values())), strict=True))
+def _question_of_equality(table: Table) -> Question:
+    """Whether both rates are equal, of a table (k, n, k₀, n₀) as it stands."""
+    k, n, k0, n0 = table
+    return Question(
+        k=k,
+        n=n,
+        k0=k0,
+        n0=n0,
+        larger=larger_group(k0, n0),
+        null=EQUALITY["difference"],
+        alternative="two-sided",
+    )
 
 
 def _one_form(table: Table) -> Table:
@@ -1038,8 +1049,12 @@ def _spread_towards_ends(points: int, *, low: NDArray[np.bool_], high: NDArray[n
 
     Of rows (R, 1).
     """
-    even_shares = np.linspace(0.0, 1.0, points)[None]
+    return _spreads(points)[(low + 2 * high)[:, 0]]
+
+
+@functools.lru_cache(maxsize=16)
+def _spreads(points: int) -> Floats:
+    """Places from 0 to 1: even ones, closer to 0, to 1, and to both; shape (4, points)."""
+    even_shares = np.linspace(0.0, 1.0, points)
     sine = np.sin(even_shares * pi / 2)
-    to_high = np.where(low, sine**2, sine)
-    to_low = np.where(low, 1.0 - sine[:, ::-1], even_shares)
-    return np.where(high, to_high, to_low)
+    return np.stack([even_shares, 1.0 - sine[::-1], sine, sine**2])
