@@ -44,7 +44,9 @@ ATTRIBUTES = (
 )
 
 #: Differs from run to run or from machine to machine.
-VOLATILE = frozenset({"seconds", "created", "versions", "n_distances", "n_tree_queries"})
+VOLATILE = frozenset(
+    {"seconds", "created", "versions", "n_distances", "n_tree_queries", "n_loop_queries"}
+)
 
 _VERSION = re.compile(
     r"\b(scipy|numpy|statsmodels|pandas|scikit-learn|sklearn|fairstats|Python) \d[\w.+]*"
