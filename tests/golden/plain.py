@@ -52,7 +52,10 @@ _VERSION = re.compile(
     r"\b(scipy|numpy|statsmodels|pandas|scikit-learn|sklearn|fairstats|Python) \d[\w.+]*"
 )
 #: How much work a distance took, which the machine's load decides.
-_ROUTE = re.compile(r"[\d,]+ of [\d,]+ distances evaluated(, [\d,]+ quer\w+ of a tree)?; [\d.]+ s")
+_ROUTE = re.compile(
+    r"[\d,]+ of [\d,]+ distances evaluated(, [\d,]+ quer\w+ of a tree)?(, [\d,]+ rows in a loop)?;"
+    r" [\d.]+ s"
+)
 
 
 def plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ question: `Questions` has them, `ExactTable` keeps what has been answered.
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -690,9 +690,7 @@ class ExactTable:
         if alternative == "two-sided" and null == EQUALITY[self.contrast]:
             _, n, k0, n0 = self.table
             forms = [_one_form((count, n, k0, n0)) for count in smaller_counts]
-            asked = {form: _question_of_equality(form) for form in forms}
-            answers = answer("difference", list(asked.values()))
-            equality = dict(zip(asked, answers, strict=True))
+            equality = _answer_equality(forms)
             return [equality[form].pvalue for form in forms]
         questions = [self.question(null, alternative, count) for count in smaller_counts]
         return [found.pvalue for found in answer(self.contrast, questions)]
@@ -934,42 +932,29 @@ def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
             continue
         of_contrast = lacking.setdefault(table.contrast, {})
         of_contrast[id(table), null, alternative] = table
-    # that two rates are equal is asked as a difference, together with the other differences
-    of_equality = _questions_of_equality(list(equal.values()))
-    if of_equality:
-        lacking.setdefault("difference", {})
+    if equal:
+        _ask_equality(list(equal.values()))
     for contrast, tables in lacking.items():
         asked = []
         for (_, null, alternative), table in tables.items():
             asked.append(table.question(null, alternative))
-        if contrast == "difference":
-            asked += of_equality.values()
         answers = answer(contrast, asked)
-        for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=False):
+        for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=True):
             table.keep(null, alternative, found)
-        if contrast == "difference":
-            keys = list(of_equality)
-            _keep_equality(equal.values(), dict(zip(keys, answers[len(tables) :], strict=True)))
 
 
-def _questions_of_equality(tables: Sequence[ExactTable]) -> dict[Table, Question]:
-    """Whether both rates are equal, of tables.
+def _ask_equality(tables: Sequence[ExactTable]) -> None:
+    """Have the p-values of equal rates kept by tables.
 
     That two rates are equal is one question, whatever contrast it is put in, whichever group stands
     first, and whether successes or failures are counted. So it is asked as a difference, and of one
     of the forms that a table has.
     """
-    questions: dict[Table, Question] = {}
+    forms = []
     for table in tables:
         # a region of the table itself, and the p-value of its one form
-        for form in (table.table, _one_form(table.table)):
-            if form not in questions:
-                questions[form] = _question_of_equality(form)
-    return questions
-
-
-def _keep_equality(tables: Iterable[ExactTable], answers: dict[Table, Answer]) -> None:
-    """Have the p-values of equal rates kept by tables."""
+        forms += [table.table, _one_form(table.table)]
+    answers = _answer_equality(forms)
     for table in tables:
         equality = EQUALITY[table.contrast]
         pvalue = answers[_one_form(table.table)].pvalue
@@ -977,18 +962,21 @@ def _keep_equality(tables: Iterable[ExactTable], answers: dict[Table, Answer]) -
         table.keep(equality, "two-sided", of_table)
 
 
-def _question_of_equality(table: Table) -> Question:
-    """Whether both rates are equal, of a table (k, n, k₀, n₀) as it stands."""
-    k, n, k0, n0 = table
-    return Question(
-        k=k,
-        n=n,
-        k0=k0,
-        n0=n0,
-        larger=larger_group(k0, n0),
-        null=EQUALITY["difference"],
-        alternative="two-sided",
-    )
+def _answer_equality(tables: Sequence[Table]) -> dict[Table, Answer]:
+    """Answers to whether both rates are equal, of tables (k, n, k₀, n₀) as they stand."""
+    asked: dict[Table, Question] = {}
+    for table in tables:
+        k, n, k0, n0 = table
+        asked[table] = Question(
+            k=k,
+            n=n,
+            k0=k0,
+            n0=n0,
+            larger=larger_group(k0, n0),
+            null=EQUALITY["difference"],
+            alternative="two-sided",
+        )
+    return dict(zip(asked, answer("difference", list(asked.values())), strict=True))
 
 
 def _one_form(table: Table) -> Table:
