@@ -243,7 +243,7 @@ def set_distance(
     -----
     Exact: the value is computed from differences in double precision, and equals the direct
     computation of all pairs to about 10⁻¹¹ of it. "max" leaves out nearly all pairs: rows that both
-    sets hold, and rows that have a neighbour nearer than the farthest row found so far. "mean" and
+    sets hold, and rows that have a neighbour nearer than the farthest row found so far [2]_. "mean" and
     quantiles need the minimum of *every* row: a query of a tree in few dimensions, all n·m pairs
     (in blocks; 2–6 ns each) in many. Memory is a few blocks, never n × m.
 
@@ -251,6 +251,8 @@ def set_distance(
     ----------
     .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Eq. (1) and
        (2).
+    .. [2] Taha, A. A. and Hanbury, A. (2015), An efficient algorithm for calculating the exact
+       Hausdorff distance. IEEE Trans. PAMI 37(11), 2153-2163.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
 from fairstats.ground.progress import each_of, under_way
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import Bins, bandwidth_order
-from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle
+from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle, with_fields
 from fairstats.methods.madd import permutation
 from fairstats.methods.madd.columns import RowScores, name_in_column, read_columns, split_columns
 from fairstats.methods.madd.curve import (
@@ -361,7 +361,7 @@ def _settle_comparisons(
     settle_comparisons = []
     for (comparison, _), ruling, adjusted_pvalue in zip(compared, rulings, adjusted, strict=True):
         settle_comparisons.append(
-            replace(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
+            with_fields(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
         )
     return tuple(settle_comparisons)
 
@@ -883,7 +883,7 @@ def _with_headline(
     """The comparison with MADD as published, over the stable stretch of bandwidths."""
     first_sample, second_sample = pair.samples
     stable_stretch = headline.stable
-    with_search = replace(
+    with_search = with_fields(
         comparison,
         headline=stable_stretch.mean,
         headline_null_mean=headline.expected,
