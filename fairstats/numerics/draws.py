@@ -259,7 +259,6 @@ def _draw_cells(
     rows = cells.sum(axis=1)
     share = cells / rows[:, None]
     least_variance = (share * (1 - share)).min(axis=0) * spread(wanted, rows).min()
-    drawn = np.zeros((cells.shape[1], wanted.size), dtype=np.int64)
     is_small = least_variance < NORMAL_FROM
     small = np.flatnonzero(is_small & (share.max(axis=0) > 0))
     large = np.flatnonzero(~is_small)
@@ -267,6 +266,7 @@ def _draw_cells(
         # what is left over after all others is the last one's
         small, last = small[:-1], small[-1:]
     given = normal() if normal is not None and least_variance.max() >= QUANTILES_FROM else None
+    drawn = np.zeros((cells.shape[1], wanted.size), dtype=np.int64)
     for cell in small:
         rows = rows - cells_by_row[cell]
         values = None if given is None else given[cell]
@@ -278,14 +278,19 @@ def _draw_cells(
     share = cells_by_row[large] / rows
     if given is None:
         noise = np.ascontiguousarray(rng.standard_normal((wanted.size, large.size)).T)
+        noise *= np.sqrt(share)
     else:
-        noise = given[large]
-    noise *= np.sqrt(share)
+        noise = (given if large.size == len(given) else given[large]) * np.sqrt(share)
     noise -= share * noise.sum(axis=0)
+    if not small.size and wanted.strides == (0,) and rows.size == 1:
+        # one number, not an array of the same one
+        wanted = wanted[:1]
     noise *= np.sqrt(spread(wanted, rows))
     noise += wanted * share
-    counts = np.rint(noise, out=noise).astype(np.int64)
+    counts = np.rint(noise, out=noise)
     # what rounding leaves over belongs to the cell where it matters least
     counts[share.min(axis=1).argmax()] += wanted - counts.sum(axis=0)
+    if large.size == len(drawn):
+        return counts.astype(np.int64).T
     drawn[large] = counts
     return drawn.T

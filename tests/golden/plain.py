@@ -44,13 +44,18 @@ ATTRIBUTES = (
 )
 
 #: Differs from run to run or from machine to machine.
-VOLATILE = frozenset({"seconds", "created", "versions", "n_distances", "n_tree_queries"})
+VOLATILE = frozenset(
+    {"seconds", "created", "versions", "n_distances", "n_tree_queries", "n_loop_queries"}
+)
 
 _VERSION = re.compile(
     r"\b(scipy|numpy|statsmodels|pandas|scikit-learn|sklearn|fairstats|Python) \d[\w.+]*"
 )
 #: How much work a distance took, which the machine's load decides.
-_ROUTE = re.compile(r"[\d,]+ of [\d,]+ distances evaluated(, [\d,]+ quer\w+ of a tree)?; [\d.]+ s")
+_ROUTE = re.compile(
+    r"[\d,]+ of [\d,]+ distances evaluated(, [\d,]+ quer\w+ of a tree)?(, [\d,]+ rows in a loop)?;"
+    r" [\d.]+ s"
+)
 
 
 def plain(value: Any) -> Any:

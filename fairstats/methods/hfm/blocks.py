@@ -65,10 +65,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class Work:
-    """Distances that were evaluated, and queries put to a tree."""
+    """Distances that were evaluated, queries put to a tree, and rows put to SciPy's loop."""
 
     def __init__(self) -> None:
-        self.distances = self.tree_queries = 0
+        self.distances = self.tree_queries = self.loop_rows = 0
 
 
 def squared_pairs(a: Floats, rows_a: NDArray[Any], b: Floats, rows_b: NDArray[Any]) -> Floats:

@@ -1,8 +1,8 @@
 """Distances of the same few rows under many labellings at once, from all their pairs.
 
-The rows are put in the order of their distance from every row once; the nearest row with a value is
-then the first in that order that bears it, mostly among the first sixteen. Tables have the draws on
-their last axis: a row's values under all draws lie together, and are copied and compared at once.
+The sixteen nearest rows of every row are put in order once; the nearest row with a value is mostly
+the first of them that bears it, else the nearest of all that do. Tables have the draws on their
+last axis: a row's values under all draws lie together, and are copied and compared at once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ MOST_CODES = 8
 _FIRST_NEIGHBOURS = 16
 #: Codes of neighbours in memory at a time.
 _CODES_AT_A_TIME = 4_000_000
+#: Pairs in memory at a time, of rows that have nothing of what they seek near.
+_PAIRS_AT_A_TIME = 500_000
 _ABSENT = -1
 
 #: Codes of the rows under many draws, shape (n, B).
@@ -32,8 +34,14 @@ class DrawnPairs:
     """`squared`, shape (n, n): squared distances of all rows; `parts`: as in `AllPairs`."""
 
     def __init__(self, squared: Floats, parts: list[tuple[Indices, int, list[int]]]) -> None:
-        self._order = np.argsort(squared, axis=1, kind="stable")
-        self._squared = np.take_along_axis(squared, self._order, axis=1)
+        n_first = min(_FIRST_NEIGHBOURS, len(squared))
+        nearest = np.argpartition(squared, n_first - 1, axis=1)[:, :n_first]
+        distances = np.take_along_axis(squared, nearest, axis=1)
+        in_order = np.argsort(distances, axis=1, kind="stable")
+        #: The nearest rows of every row, nearest first, and their squared distances.
+        self._order = np.take_along_axis(nearest, in_order, axis=1)
+        self._squared = np.take_along_axis(distances, in_order, axis=1)
+        self._all_squared = squared
         self._parts = []
         for codes, n_codes, side_codes in parts:
             self._parts.append((codes.astype(np.int8), n_codes, side_codes))
@@ -97,7 +105,7 @@ class DrawnPairs:
         codes = codes.astype(np.int8, copy=False)
         n_rows, n_draws = codes.shape
         nearest = np.full((n_codes, n_rows, n_draws), np.inf)
-        first_of_row = n_rows * np.arange(n_rows)[:, None]
+        first_of_row = self._order.shape[1] * np.arange(n_rows)[:, None]
         for code in range(n_codes):
             bears_code = codes == code
             places, is_found = self._first_places(bears_code)
@@ -106,11 +114,12 @@ class DrawnPairs:
             np.copyto(nearest[code], squared, where=is_found)
             occurs = bears_code.any(axis=0)
             open_rows, draws = np.nonzero(~is_found & occurs)
-            for start in range(0, draws.size, _CODES_AT_A_TIME // n_rows + 1):
-                chosen = slice(start, start + _CODES_AT_A_TIME // n_rows + 1)
+            for start in range(0, draws.size, _PAIRS_AT_A_TIME // n_rows + 1):
+                chosen = slice(start, start + _PAIRS_AT_A_TIME // n_rows + 1)
                 row = open_rows[chosen]
-                first_place = bears_code[self._order[row], draws[chosen, None]].argmax(axis=1)
-                nearest[code, row, draws[chosen]] = self._squared[row, first_place]
+                bearers = bears_code.take(draws[chosen], axis=1).T
+                of_bearers = np.where(bearers, self._all_squared.take(row, axis=0), np.inf)
+                nearest[code, row, draws[chosen]] = of_bearers.min(axis=1)
         return nearest
 
     def _first_places(self, bears: Mask) -> tuple[NDArray[np.int8], Mask]:
@@ -121,7 +130,7 @@ class DrawnPairs:
         """
         places = np.zeros(bears.shape, dtype=np.int8)
         is_found = np.zeros(bears.shape, dtype=bool)
-        for neighbours in self._order[:, :_FIRST_NEIGHBOURS].T:
+        for neighbours in self._order.T:
             is_found |= bears[neighbours]
             places += ~is_found
         return places, is_found

@@ -151,7 +151,7 @@ def hfm(
     entries = _compute_entries(scene, comparisons, checked_statistic)
     if resamples or subsamples:
         distance_finders = resampling.make_distances(
-            scene, min(resampling.SHARES) if subsamples else 1.0
+            scene, checked_statistic, min(resampling.SHARES) if subsamples else 1.0
         )
         if resamples:
             entries = _add_tests(

@@ -3,6 +3,9 @@
 The directed distance max_q min_t |q − t| is the minimum of *one* row. Once some row is known to
 have a minimum of L, every row with any target within L is out of the race. So:
 
+Of not so many pairs all rows go to SciPy's loop, which leaves a row at its first target within L, or
+to a tree where rows are near copies of targets or tied: a few rows tell (`_settle_at_once`). Of more:
+
 Directly, in few dimensions: some rows are scanned exactly, then all rows that are left meet portions
 of the targets in random order, each as large as all before, and after each portion the rows with
 the largest minima so far are scanned, so that L rises. A row meets few targets where many are
@@ -32,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, directed_hausdorff
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import TIE, Targets, Work, squared_pairs
@@ -78,12 +81,12 @@ _HUBS_OF_CELLS = 128
 #: Cells are made where a row would meet more targets than this before it is out.
 _WORTH_CELLS = 150
 #: Fewer pairs than this are all evaluated.
-_FEW_PAIRS = 200_000
+FEW_PAIRS = 200_000
 #: Cells of one block of the filter.
 _FILTER_CELLS = 1 << 19
 _BLOCK_ROWS = 256
 #: In no more dimensions than this, rows meet targets directly before blocks are prepared.
-_DIRECT_DIMENSIONS = 24
+DIRECT_DIMENSIONS = 24
 #: Far and random rows that are scanned first, targets of the first portion, rows scanned after each.
 _DIRECT_PILOT = 4
 _FIRST_PORTION = 16
@@ -94,6 +97,25 @@ _MANY_PAIRS = 150
 _BOUNDED_FROM = 6
 #: Targets whose mean is a middle from which rows are far.
 _MIDDLE_OF = 256
+#: Up to so many pairs rows are settled at once where they can be.
+_PAIRS_AT_ONCE = 1 << 25
+#: Rows by which that is judged, targets for the leaves of a tree, and rows of SciPy's loop that
+#: decide where it is in doubt.
+_JUDGED_ROWS = 5
+_JUDGED_TARGETS = 400
+_FIRST_OF_LOOP = 16
+#: Squared distance to the nearest target, of that to the 16th, up to which a row is a near copy.
+_NEAR_COPY = 1e-3
+#: Nanoseconds of a row of the loop besides its targets.
+_LOOP_ROW = 40
+#: The loop is taken before other ways that are expected to be up to so many times as quick: L rises
+#: more than the first rows tell.
+_LOOP_BEFORE = 2.5
+#: Nanoseconds of a row put to a tree at least, whose leaves have so many targets; targets that a row
+#: visits up to which leaves need not be compact.
+_TREE_ROW = 350
+_FEW_VISITED = 24
+_LEAF = 16
 #: Distances computed directly at a time.
 _DIRECT_CELLS = 1 << 17
 #: Nanoseconds that blocks of BLAS need before their first row.
@@ -241,6 +263,20 @@ def nearest_on_line(queries: Floats, targets: Targets) -> tuple[Floats, Indices]
     )
     targets.work.distances += 2 * query_values.size
     return (target_values[nearest_places] - query_values) ** 2, sorted_order[nearest_places]
+
+
+def _settle_on_line(race: _FarthestRace) -> None:
+    """Settle all rows in one dimension: values in order are quicker than their places."""
+    target_values = np.sort(race.targets.rows[:, 0])
+    query_values = race.queries[:, 0]
+    places = np.searchsorted(target_values, query_values)
+    above = target_values.take(places, mode="clip")
+    below = target_values.take(places - 1, mode="clip")
+    gaps = np.minimum(np.abs(above - query_values), np.abs(query_values - below))
+    race.targets.work.distances += 2 * query_values.size
+    row = gaps.argmax(keepdims=True)
+    nearest = np.abs(race.targets.rows[:, 0] - query_values[row]).argmin(keepdims=True)
+    race.offer(row, squared_pairs(race.queries, row, race.targets.rows, nearest), nearest)
 
 
 def nearest_rows(
@@ -447,14 +483,16 @@ def farthest_row(
     race = _FarthestRace(queries, targets, floor)
     n_queries = len(queries)
     if targets.d == 1:
-        race.offer(np.arange(n_queries), *nearest_on_line(queries, targets))
+        _settle_on_line(race)
         return race.best
-    few_dimensions = targets.d <= _DIRECT_DIMENSIONS
-    if few_dimensions and n_queries * targets.n <= _FEW_PAIRS:
+    few_dimensions = targets.d <= DIRECT_DIMENSIONS
+    if few_dimensions and n_queries * targets.n <= FEW_PAIRS:
         race.scan_directly(np.arange(n_queries))
         return race.best
-    if n_queries * targets.n <= _FEW_PAIRS or n_queries <= _FEW_ROWS:
-        race.scan_all(np.arange(n_queries), max(_FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
+    if n_queries * targets.n <= FEW_PAIRS or n_queries <= _FEW_ROWS:
+        race.scan_all(np.arange(n_queries), max(FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
+        return race.best
+    if n_queries * targets.n <= _PAIRS_AT_ONCE and _settle_at_once(race):
         return race.best
     if few_dimensions:
         meeting = _meet_directly(race)
@@ -490,6 +528,85 @@ def farthest_row(
     else:
         race.scan_all(rows_left, _FILTER_CELLS // _BLOCK_ROWS)
     return race.best
+
+
+def _settle_at_once(race: _FarthestRace) -> bool:
+    """Settle all of not so many rows by SciPy's loop or by a tree, where either is quicker than
+    blocks; whether it did.
+
+    The loop (Taha & Hanbury 2015) leaves a row at its first target within L, L rising with each
+    row. Portions and blocks need fewer nanoseconds a pair, but a millisecond of calls. How many
+    targets a row meets there, and how many it visits in a tree, is judged by a few rows:
+    n·(40 + pairs·(1 + d/4)) nanoseconds the loop, m·(50 + 2d) + n·max(350, .8·d·visited) a tree,
+    n·m·(1 + .016·d) blocks.
+    """
+    queries = race.queries
+    targets = race.targets
+    n = len(queries)
+    judged = (np.arange(_JUDGED_ROWS) * n + n // 2) // _JUDGED_ROWS
+    squared = cdist(queries.take(judged, axis=0), targets.rows, "sqeuclidean")
+    targets.work.distances += squared.size
+    least = squared.min(axis=1)
+
+    def loop_cost(squared_level: float) -> float:
+        # of the row that is farthest L itself is the minimum: the median leaves it out
+        near = np.count_nonzero(squared < squared_level * (1 - TIE), axis=1)
+        pairs = targets.n / max(float(np.median(near)), 1.0)
+        return n * (_LOOP_ROW + pairs * (1 + 0.25 * targets.d))
+
+    all_cost = n * targets.n * (1 + 0.016 * targets.d)
+    build_cost = targets.n * (50 + 2 * targets.d)
+    at_judged = loop_cost(float(least.max()))
+    if at_judged > _LOOP_BEFORE * min(all_cost, build_cost + n * _TREE_ROW):
+        # a tree opens leaves, which are about as wide as a row is from its 16th target
+        some = squared[:, :: max(targets.n // _JUDGED_TARGETS, 1)]
+        of_leaf = min(max(_LEAF * some.shape[1] // targets.n, 1), some.shape[1] - 1)
+        leaf = np.partition(some, of_leaf, axis=1)[:, of_leaf]
+        reach = np.square(np.sqrt(least) + np.sqrt(leaf))
+        visited = np.count_nonzero(some <= reach[:, None]) * targets.n / some.size
+        tree_cost = build_cost + n * max(_TREE_ROW, 0.8 * targets.d * visited)
+        enough = _LOOP_BEFORE * min(all_cost, tree_cost)
+        near_copies = least.max() <= _NEAR_COPY * leaf.min()
+        if at_judged > enough and not near_copies:
+            # L of few rows is low: some more, and a far one, tell what becomes of it
+            spread = (np.arange(_FIRST_OF_LOOP) * n + n // 3) // _FIRST_OF_LOOP
+            centred = queries - targets.rows[:: max(targets.n // _MIDDLE_OF, 1)].mean(axis=0)
+            norms = np.einsum("ij,ij->i", centred, centred)
+            _loop(race, np.append(spread, norms.argmax()))
+        if at_judged > enough and loop_cost(race.best.squared) > enough:
+            if all_cost < tree_cost:
+                return False
+            if targets.d <= FLAT or visited <= _FEW_VISITED:
+                _by_plain_tree(race)
+            else:
+                _through_tree(race, TreeTargets(targets), np.arange(n))
+            return True
+    _loop(race)
+    return True
+
+
+def _by_plain_tree(race: _FarthestRace) -> None:
+    """Settle all rows by a tree whose leaves are not made compact: quicker where few are opened."""
+    targets = race.targets
+    tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=False)
+    distances, nearest = tree.query(race.queries)
+    targets.work.tree_queries += len(distances)
+    row = distances.argmax(keepdims=True)
+    squared = squared_pairs(race.queries, row, targets.rows, nearest[row])
+    race.offer(row, squared, nearest[row])
+
+
+def _loop(race: _FarthestRace, rows: Indices | None = None) -> None:
+    """Settle some rows, or all, by SciPy's loop."""
+    targets = race.targets
+    queries = race.queries if rows is None else race.queries.take(rows, axis=0)
+    # a generator is a tenth of the time of the seed of one
+    generator = np.random.default_rng(_SEED)
+    _, place, target = directed_hausdorff(queries, targets.rows, rng=generator)
+    targets.work.loop_rows += len(queries)
+    row = np.array([place if rows is None else rows[place]])
+    nearest = np.array([target])
+    race.offer(row, squared_pairs(race.queries, row, targets.rows, nearest), nearest)
 
 
 class _DirectMeeting:

@@ -16,6 +16,7 @@ moves when rows are left out, and which way it drifts with their number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -36,6 +37,8 @@ from fairstats.methods.hfm.set_distance import Statistic, over_minima
 #: sides.
 _MOST_ROWS = 2_000
 _PER_SIDE = 100_000
+#: The same where all draws are looked at together, a tenth of the time of one after the other.
+_MOST_TOGETHER = 700
 #: Distances that are looked at in the time of a call of NumPy.
 _CALL_COST = 3_000
 #: Neighbours per row at most, and at least.
@@ -52,10 +55,22 @@ SHARES = (0.8, 0.4)
 _QUANTILES = (0.05, 0.5, 0.95)
 
 
-def worthwhile(scene: Scene) -> bool:
-    """Whether all pairs of the rows are cheaper than their neighbours: few rows, or many values."""
-    attributes = len({side.attribute for side in scene.sides})
-    return scene.n <= _MOST_ROWS and scene.n**2 * attributes <= _PER_SIDE * len(scene.sides)
+def worthwhile(scene: Scene, statistic: Statistic, n_labels: int = 1) -> bool:
+    """Whether all pairs of the rows are cheaper than their neighbours: few rows, or many values.
+
+    More rows where all draws are looked at together; `n_labels`: by which values are told apart.
+    """
+    sides_of_attributes = Counter(side.attribute for side in scene.sides)
+    most_codes = max([2, *sides_of_attributes.values()]) * n_labels
+    if scene.n <= min(_MOST_TOGETHER, _MOST_ROWS) and are_drawn_together(statistic, most_codes):
+        return True
+    n_pairs = scene.n**2 * len(sides_of_attributes)
+    return scene.n <= _MOST_ROWS and n_pairs <= _PER_SIDE * len(scene.sides)
+
+
+def are_drawn_together(statistic: Statistic, most_codes: int) -> bool:
+    """Whether the distances of all draws are found at once, of attributes with so many values."""
+    return statistic == "max" and most_codes <= MOST_CODES
 
 
 class AllPairs:
@@ -156,7 +171,7 @@ class AllPairs:
         one.
         """
         most_codes = max(n_codes for _, n_codes, _ in self.parts) * n_labels
-        if statistic != "max" or most_codes > MOST_CODES:
+        if not are_drawn_together(statistic, most_codes):
             return None
         return DrawnPairs(self.squared, self.parts)
 
@@ -372,13 +387,13 @@ Distances = tuple[NeighbourLists | AllPairs, NeighbourLists | AllPairs]
 
 
 @under_way("HFM: nearest rows")
-def make_distances(scene: Scene, present_share: float = 1.0) -> Distances:
+def make_distances(scene: Scene, statistic: Statistic, present_share: float = 1.0) -> Distances:
     """What finds the distances of every side, for rows with y and with ŷ.
 
     The same ones either way. `present_share`: of the rows that the smallest subsample has.
     """
     rows_of_both = (scene.with_true, scene.with_pred)
-    if worthwhile(scene):
+    if worthwhile(scene, statistic):
         first, second = (AllPairs(rows, scene.sides) for rows in rows_of_both)
         return first, second
     of_true, of_pred = (NeighbourLists(rows, scene.sides, present_share) for rows in rows_of_both)
@@ -579,9 +594,9 @@ def label_exchange(
         for label_places in (scene.true, scene.pred)
     )
     distances: Callable[[Indices], list[float]]
-    if worthwhile(scene):
+    n_labels = int(max(true_codes.max(), predicted_codes.max())) + 1
+    if worthwhile(scene, statistic, n_labels):
         all_pairs = AllPairs(scene.features.values, scene.sides)
-        n_labels = int(max(true_codes.max(), predicted_codes.max())) + 1
         together = all_pairs.drawn_together(statistic, n_labels)
         if together is not None:
             swapped = rng.random((n_resamples, scene.n)) < 0.5

@@ -8,15 +8,21 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from fairstats.ground.checks import Floats, check_number
 from fairstats.ground.progress import under_way
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.hfm.blocks import Targets, Work, one_blas_thread
+from fairstats.methods.hfm.blocks import Targets, Work, one_blas_thread, squared_pairs
 from fairstats.methods.hfm.encoding import pair_of_groups
-from fairstats.methods.hfm.nearest import farthest_row, row_minima
+from fairstats.methods.hfm.nearest import (
+    DIRECT_DIMENSIONS,
+    FEW_PAIRS,
+    farthest_row,
+    row_minima,
+)
 from fairstats.methods.hfm.rows import Indices, Rows, as_pair, find_common_rows
 
 Statistic = str | float
@@ -60,6 +66,9 @@ class SetDistance(Result):
     n_distances, n_tree_queries : int
         Distances evaluated, in blocks of BLAS and directly; rows put to a k-d tree, whose distances
         are not counted.
+    n_loop_queries : int
+        Rows put to SciPy's loop, which leaves a row at its first near target; its distances are not
+        counted either.
     n_a, n_b, dimension : int
         Rows of the sets and columns.
     per_projection : tuple of float
@@ -103,6 +112,7 @@ class SetDistance(Result):
     seed: int | None = None
     probability: float | None = None
     factor: float | None = None
+    n_loop_queries: int = 0
 
     @property
     def witnesses(self) -> tuple[Hashable, Hashable] | None:
@@ -175,8 +185,13 @@ class SetDistance(Result):
             tree_words = f", {self.n_tree_queries:,} queries of a tree"
         else:
             tree_words = ""
+        if self.n_loop_queries:
+            loop_words = f", {self.n_loop_queries:,} rows in a loop"
+        else:
+            loop_words = ""
         work_words = (
-            f"{self.n_distances:,} of {2 * self.n_a * self.n_b:,} distances evaluated{tree_words};"
+            f"{self.n_distances:,} of {2 * self.n_a * self.n_b:,} distances"
+            f" evaluated{tree_words}{loop_words};"
             f" {self.seconds:.2g} s."
         )
         cost_sentence = (
@@ -228,7 +243,7 @@ def set_distance(
     -----
     Exact: the value is computed from differences in double precision, and equals the direct
     computation of all pairs to about 10⁻¹¹ of it. "max" leaves out nearly all pairs: rows that both
-    sets hold, and rows that have a neighbour nearer than the farthest row found so far. "mean" and
+    sets hold, and rows that have a neighbour nearer than the farthest row found so far [2]_. "mean" and
     quantiles need the minimum of *every* row: a query of a tree in few dimensions, all n·m pairs
     (in blocks; 2–6 ns each) in many. Memory is a few blocks, never n × m.
 
@@ -236,6 +251,8 @@ def set_distance(
     ----------
     .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Eq. (1) and
        (2).
+    .. [2] Taha, A. A. and Hanbury, A. (2015), An efficient algorithm for calculating the exact
+       Hausdorff distance. IEEE Trans. PAMI 37(11), 2153-2163.
 
     Examples
     --------
@@ -294,6 +311,7 @@ def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
         seconds=time.perf_counter() - start_time,
         n_distances=work_done.distances,
         n_tree_queries=work_done.tree_queries,
+        n_loop_queries=work_done.loop_rows,
         n_a=len(a),
         n_b=len(b),
         dimension=a.shape[1],
@@ -328,12 +346,27 @@ def in_range(a: Floats, b: Floats) -> tuple[Floats, Floats, float]:
 
 def _largest_minima(a: Floats, b: Floats, work_done: Work) -> list[tuple[float, int, int]]:
     """Largest row minimum in both directions, its row and its nearest target."""
+    if 1 < a.shape[1] <= DIRECT_DIMENSIONS and len(a) * len(b) <= FEW_PAIRS:
+        return _largest_of_table(a, b, work_done)
     common = cache(lambda: find_common_rows(a, b))
     a_to_b = farthest_row(a, Targets(b, a, work_done), lambda: common().only_a)
     b_to_a = farthest_row(b, Targets(a, b, work_done), lambda: common().only_b)
     largest_minima: list[tuple[float, int, int]] = []
     for farthest in (a_to_b, b_to_a):
         largest_minima.append((float(np.sqrt(farthest.squared)), farthest.query, farthest.target))
+    return largest_minima
+
+
+def _largest_of_table(a: Floats, b: Floats, work_done: Work) -> list[tuple[float, int, int]]:
+    """The same of few pairs, from one table of them."""
+    squared = cdist(a, b, "sqeuclidean")
+    work_done.distances += squared.size
+    largest_minima: list[tuple[float, int, int]] = []
+    for axis, (queries, targets) in enumerate(((a, b), (b, a))):
+        rows = squared.min(axis=1 - axis).argmax(keepdims=True)
+        nearest = squared.take(rows[0], axis=axis).argmin(keepdims=True)
+        (least,) = squared_pairs(queries, rows, targets, nearest)
+        largest_minima.append((float(np.sqrt(least)), int(rows[0]), int(nearest[0])))
     return largest_minima
 
 

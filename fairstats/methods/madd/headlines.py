@@ -63,9 +63,12 @@ def _curves_together(
     totals = np.array([sample.total for sample in samples])
     for grids, counts, starts in _counts_in_blocks(samples, max_bins):
         shares = counts / totals[:, None]
-        for n_bins, start in zip(grids, starts, strict=True):
+        distances = np.empty((len(grids), first.size))
+        for row, (n_bins, start) in enumerate(zip(grids, starts, strict=True)):
             of_all = pdist(shares[:, start : start + n_bins], "cityblock")
-            curves[:, n_bins - 1] = of_all[place]
+            of_all.take(place, out=distances[row], mode="clip")
+        # columns side by side: one by one each value would need a line of the cache
+        curves[:, grids.start - 1 : grids.stop - 1] = distances.T
     whole = np.array([sample.weights is None for sample in samples])
     products = totals[first] * totals[second]
     exact = whole[first] & whole[second] & (products < _WHOLE_UP_TO)

@@ -5,7 +5,7 @@ Pairs, estimate, grid, interval, test and verdict of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -19,7 +19,7 @@ from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
 from fairstats.ground.progress import each_of, under_way
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import Bins, bandwidth_order
-from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle
+from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle, with_fields
 from fairstats.methods.madd import permutation
 from fairstats.methods.madd.columns import RowScores, name_in_column, read_columns, split_columns
 from fairstats.methods.madd.curve import (
@@ -55,6 +55,8 @@ from fairstats.numerics.draws import SharedNormals
 FEW_ROWS = 50
 #: Rows up to which Algorithm 1 may run again in every permutation.
 MOST_SEARCHED_ROWS = 100_000
+#: Pairs whose bins are held in memory at a time.
+_PAIRS_TOGETHER = 256
 #: Draws behind the limits of one comparison of plain rows (250 comparisons at 95% need these).
 MOST_LIMIT_DRAWS = 10_000
 _NAN = float("nan")
@@ -359,7 +361,7 @@ def _settle_comparisons(
     settle_comparisons = []
     for (comparison, _), ruling, adjusted_pvalue in zip(compared, rulings, adjusted, strict=True):
         settle_comparisons.append(
-            replace(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
+            with_fields(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
         )
     return tuple(settle_comparisons)
 
@@ -547,8 +549,28 @@ class Pair(NamedTuple):
     column: int = 0
 
 
-#: The curve of a pair, and its stable stretch.
-Headline: TypeAlias = tuple[MaddCurve, StableBandwidth]
+class Headline(NamedTuple):
+    """MADD of a pair as published.
+
+    `expected`: what alike groups would show over the stable stretch; NaN under weights or clusters.
+    """
+
+    curve: MaddCurve
+    stable: StableBandwidth
+    expected: float
+
+
+class Judged(NamedTuple):
+    """The bins that a pair is judged in, with rows (or weight) of both sides.
+
+    `expected`: mean of MADD over all permutations of the labels; None under weights or clusters.
+    """
+
+    bins: Bins
+    counts: tuple[NDArray[Any], NDArray[Any]]
+    expected: float | None
+
+
 #: A comparison, and the limits that its verdict and the largest rest on; None where it cannot be
 #: made.
 Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
@@ -578,19 +600,49 @@ def compare_all(
     headlines = _headlines_of(pairs, settings)
     normals = SharedNormals(rng)
     compared = []
+    judged: list[Judged | None] = []
     for place, pair in enumerate(each_of(pairs, "MADD comparisons")):
+        place_in_block = place % _PAIRS_TOGETHER
+        if place_in_block == 0:
+            judged = _judge(pairs[place : place + _PAIRS_TOGETHER], settings, merged=merged)
         compared.append(
             compare(
                 pair,
+                judged[place_in_block],
                 settings,
                 normals,
                 headlines.get(place),
-                merged=merged,
                 limit_draws=limit_draws,
                 bounded=bounded,
             )
         )
     return compared
+
+
+def _judge(pairs: Sequence[Pair], settings: MaddSettings, *, merged: bool) -> list[Judged | None]:
+    """The bins that each pair is judged in; None where a side has no scores."""
+    judged: dict[int, Judged] = {}
+    permutable = []
+    for place, pair in enumerate(pairs):
+        first, second = pair.samples
+        if not (first.total > 0 and second.total > 0):
+            continue
+        bins = judged_bins(pair, settings, merged=merged)
+        counts = (first.histogram(bins.edges), second.histogram(bins.edges))
+        judged[place] = Judged(bins=bins, counts=counts, expected=None)
+        if first.plain and second.plain:
+            permutable.append(place)
+
+    def pooled_bins() -> Iterator[tuple[NDArray[Any], int, int]]:
+        for place in permutable:
+            first, second = pairs[place].samples
+            first_counts, second_counts = judged[place].counts
+            yield first_counts + second_counts, first.n, second.n
+
+    expected_of_pairs = permutation.null_means(pooled_bins()).tolist()
+    for place, expected in zip(permutable, expected_of_pairs, strict=True):
+        judged[place] = judged[place]._replace(expected=expected)
+    return [judged.get(place) for place in range(len(pairs))]
 
 
 @under_way("MADD curves")
@@ -610,21 +662,52 @@ def _headlines_of(pairs: Sequence[Pair], settings: MaddSettings) -> dict[int, He
             [pairs[place].names for place in places],
         )
         stretches = stable_bandwidths(curves, min_points=settings.min_points, width=settings.width)
-        headlines |= zip(places, zip(curves, stretches, strict=True), strict=True)
+        expected = _expected_headlines([pairs[place] for place in places], stretches, settings)
+        for place, curve, stable, mean in zip(places, curves, stretches, expected, strict=True):
+            headlines[place] = Headline(curve=curve, stable=stable, expected=mean)
     return headlines
+
+
+def _expected_headlines(
+    pairs: Sequence[Pair], stretches: Sequence[StableBandwidth], settings: MaddSettings
+) -> list[float]:
+    """The mean over the grids of each stretch of what alike groups would show; NaN where labels
+    cannot be permuted.
+    """
+    permutable = []
+    for place, pair in enumerate(pairs):
+        if all(sample.plain for sample in pair.samples):
+            permutable.append(place)
+
+    def pooled_bins() -> Iterator[tuple[NDArray[Any], int, int]]:
+        for place in permutable:
+            first, second = pairs[place].samples
+            fewest, most = stretches[place].n_bins
+            counts = first.pooled_grids(second, settings.max_bins, fewest, most)
+            yield counts, first.n, second.n
+
+    expected = [_NAN] * len(pairs)
+    for place, over_all_grids in zip(
+        permutable, permutation.null_means(pooled_bins()).tolist(), strict=True
+    ):
+        fewest, most = stretches[place].n_bins
+        expected[place] = over_all_grids / (most - fewest + 1)
+    return expected
 
 
 def compare(
     pair: Pair,
+    judged: Judged | None,
     settings: MaddSettings,
     normals: SharedNormals,
     headline: Headline | None,
     *,
-    merged: bool,
     limit_draws: int,
     bounded: bool = False,
 ) -> Compared:
-    """Compare two samples, as in `compare_all`."""
+    """Compare two samples, as in `compare_all`; `judged`: their bins, None where a side has no
+    scores.
+    """
     first_sample, second_sample = pair.samples
     group_names = pair.names
     confidence_level = settings.confidence_level
@@ -638,7 +721,7 @@ def compare(
     for group_name, sample in zip(group_names, pair.samples, strict=True):
         if sample.n < 2 or not sample.total > 0:
             lacking.append(group_name)
-    if not (first_sample.total > 0 and second_sample.total > 0):
+    if judged is None:
         whole_interval = Interval(
             low=0.0, high=2.0, confidence_level=confidence_level, method=_LIMITS_METHOD
         )
@@ -655,8 +738,8 @@ def compare(
             note=f"{' and '.join(lacking)}: {what_lacks}, so no score distribution.",
         )
         return empty_comparison, None
-    score_bins = judged_bins(pair, settings, merged=merged)
-    counts = [sample.histogram(score_bins.edges) for sample in pair.samples]
+    score_bins = judged.bins
+    counts = judged.counts
     sampling_noise = noise_of(first_sample, second_sample, score_bins.edges, counts)
     n_units = min(first_sample.n_units, second_sample.n_units)
     limits = distance_limits(
@@ -673,6 +756,7 @@ def compare(
         test_draws,
         normals,
         counts=counts,
+        expected=judged.expected,
         fewest=settings.n_resamples,
     )
     if equality_test is None:
@@ -798,20 +882,13 @@ def _with_headline(
 ) -> MaddComparison:
     """The comparison with MADD as published, over the stable stretch of bandwidths."""
     first_sample, second_sample = pair.samples
-    all_plain = all(sample.plain for sample in pair.samples)
-    madd_curve_of_pair, stable_stretch = headline
-    expected_headline = _NAN
-    if all_plain:  # the mean over the grids of the stretch of what alike groups would show
-        counts = first_sample.pooled_grids(second_sample, settings.max_bins, *stable_stretch.n_bins)
-        expected_headline = permutation.null_mean(counts, first_sample.n, second_sample.n) / (
-            stable_stretch.n_bins[1] - stable_stretch.n_bins[0] + 1
-        )
-    with_search = replace(
+    stable_stretch = headline.stable
+    with_search = with_fields(
         comparison,
         headline=stable_stretch.mean,
-        headline_null_mean=expected_headline,
+        headline_null_mean=headline.expected,
         bandwidth=stable_stretch,
-        curve=madd_curve_of_pair,
+        curve=headline.curve,
     )
     if settings.permutations == "grid":
         return with_search

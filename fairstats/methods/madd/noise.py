@@ -388,6 +388,10 @@ class DistanceLimits:
     degrees_of_freedom: float
     tail_scale: float = np.inf
 
+    @cached_property
+    def _mean_excess(self) -> float:
+        return float(self.excess.mean())
+
     def lower(self, probability: float) -> float:
         """Limit that lies below δ_m with at least this probability, in [0, 2].
 
@@ -399,13 +403,13 @@ class DistanceLimits:
             excess_quantile = float(self.excess[-beyond])
         elif np.isfinite(self.tail_scale) and probability < 1:
             reach = self.tail_scale * float(np.sqrt(-2 * np.log1p(-probability)))
-            excess_quantile = float(self.excess.mean()) + reach
-        return float(np.clip(self.estimate - excess_quantile, 0.0, 2.0))
+            excess_quantile = self._mean_excess + reach
+        return min(max(self.estimate - excess_quantile, 0.0), 2.0)
 
     def upper(self, probability: float) -> float:
         """Limit that lies above δ_m with at least this probability, in [0, 2]."""
         critical_value = normal_quantile(probability, self.degrees_of_freedom)
-        return float(np.clip(self.estimate + critical_value * self.shortfall, 0.0, 2.0))
+        return min(max(self.estimate + critical_value * self.shortfall, 0.0), 2.0)
 
     def evidence(self, margin: float) -> Evidence:
         """p-values of δ_m against a margin.
@@ -414,7 +418,7 @@ class DistanceLimits:
         """
         n_exceeding = int(np.count_nonzero(self.excess >= self.estimate - margin))
         pvalue_above = (1 + n_exceeding) / (1 + self.excess.size)
-        beyond_mean = self.estimate - margin - float(self.excess.mean())
+        beyond_mean = self.estimate - margin - self._mean_excess
         if n_exceeding == 0 and beyond_mean > 0:
             bound = float(np.exp(-((beyond_mean / self.tail_scale) ** 2) / 2))
             pvalue_above = min(pvalue_above, bound)

@@ -10,9 +10,9 @@ hypergeometric(n, c_k, n0) of them into group 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,10 @@ _EQUAL_WITHIN = 1e-12
 FEW_GROUPS = 10
 #: Counts of permutations held in memory at a time.
 _CELLS_IN_MEMORY = 1_000_000
+#: Where n·n0 is less, the sum of whole numbers of at most 2·n0·n1 is exact in floating point.
+_MOST_WHOLE_FLOAT = 2**52
+#: Numbers of rows whose mean deviations are computed together.
+_COUNTS_TOGETHER = 20_000
 #: Cells of the scores of all groups from which the largest MADD finds the quantiles of every pair,
 #: per bin; and the fewest and the most of them. Counts of every group in every cell are drawn:
 #: fewer cells for small groups are cheap.
@@ -107,13 +111,60 @@ def null_mean(pooled: NDArray[np.signedinteger[Any]], n0: int, n1: int) -> float
 
     What alike groups show.
     """
-    if int(pooled.max()) < pooled.size:
-        rows_of_count = np.bincount(pooled)
-        counts = np.flatnonzero(rows_of_count)
-        multiplicities = rows_of_count[counts]
-    else:
-        counts, multiplicities = np.unique(pooled, return_counts=True)
-    return float(mean_deviation(counts, n0, n1) @ multiplicities * (n0 + n1) / (n0 * n1))
+    return float(null_means([(pooled, n0, n1)])[0])
+
+
+def null_means(
+    pairs: Iterable[tuple[NDArray[np.signedinteger[Any]], int, int]],
+) -> Floats:
+    """The same of many pairs, shape (P,): of each (pooled rows per bin, n0, n1).
+
+    Bins with the same number of rows are looked at once, those of many pairs together.
+    """
+    means: list[Floats] = []
+    block: list[_PooledBins] = []
+    n_counts = 0
+    for pooled, n0, n1 in pairs:
+        if int(pooled.max()) < pooled.size:
+            bins_of_count = np.bincount(pooled)
+            counts = np.flatnonzero(bins_of_count)
+            multiplicities = bins_of_count[counts]
+        else:
+            counts, multiplicities = np.unique(pooled, return_counts=True)
+        block.append(_PooledBins(counts, multiplicities, n0, n1))
+        n_counts += counts.size
+        if n_counts >= _COUNTS_TOGETHER:
+            means.append(_null_means_of_block(block))
+            block = []
+            n_counts = 0
+    if block:
+        means.append(_null_means_of_block(block))
+    return np.concatenate(means) if means else np.empty(0)
+
+
+class _PooledBins(NamedTuple):
+    """Numbers of rows that bins of a pair have, shape (c,), and how many bins have each."""
+
+    counts: NDArray[np.int64]
+    multiplicities: NDArray[np.int64]
+    n0: int
+    n1: int
+
+
+def _null_means_of_block(block: Sequence[_PooledBins]) -> Floats:
+    """Means of MADD of these pairs, shape (P,)."""
+    lengths = [bins.counts.size for bins in block]
+    n0 = np.array([bins.n0 for bins in block], dtype=np.int64)
+    n1 = np.array([bins.n1 for bins in block], dtype=np.int64)
+    deviations = mean_deviation(
+        np.concatenate([bins.counts for bins in block]),
+        np.repeat(n0, lengths),
+        np.repeat(n1, lengths),
+    )
+    deviations *= np.concatenate([bins.multiplicities for bins in block])
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    sizes = n0.astype(float) * n1
+    return np.asarray(np.add.reduceat(deviations, starts) * (n0 + n1) / sizes)
 
 
 def nested(samples: Sequence[Sample]) -> bool:
@@ -199,12 +250,13 @@ def pair_test(
     normals: SharedNormals,
     *,
     counts: Sequence[NDArray[Any]] | None = None,
+    expected: float | None = None,
     fewest: int | None = None,
 ) -> DistributionTest | None:
     """Exact permutation test of two groups on a grid.
 
-    None under weights or clusters that lie in both groups. `counts`: rows of both in the bins,
-    where they are known; `fewest`: permutations after which it
+    None under weights or clusters that lie in both groups. `counts`: rows of both in the bins, and
+    `expected`: their `null_mean`, where they are known; `fewest`: permutations after which it
     ends where `ENOUGH_REACHED` of them have as large a distance (Besag, Clifford 1991): a family of
     many comparisons needs the others for small p-values only.
     """
@@ -231,7 +283,9 @@ def pair_test(
             pooled, sizes, n_resamples - fewest, normals, "further permutations"
         )
         drawn = np.concatenate([drawn, further])
-    return _test_by_draws(observed, drawn, EXACT_PERMUTATION, null_mean(pooled, first.n, second.n))
+    if expected is None:
+        expected = null_mean(pooled, first.n, second.n)
+    return _test_by_draws(observed, drawn, EXACT_PERMUTATION, expected)
 
 
 def _split_distances(
@@ -249,8 +303,9 @@ def _split_distances(
     first_counts = split_rows(pooled, sizes[0], n_resamples, normals.rng, values)
     if sum(sizes) * sizes[0] >= MOST_WHOLE:
         return np.asarray(histogram_distance(first_counts, pooled - first_counts))
-    # |x/n0 − (c − x)/n1| = |x·n − c·n0|/(n0·n1)
-    crossed = first_counts.T * sum(sizes)
+    # |x/n0 − (c − x)/n1| = |x·n − c·n0|/(n0·n1), in floating point as long as it is exact there
+    kind = np.float64 if sum(sizes) * sizes[0] < _MOST_WHOLE_FLOAT else np.int64
+    crossed = first_counts.T * kind(sum(sizes))
     crossed -= (pooled * sizes[0])[:, None]
     return np.asarray(np.abs(crossed, out=crossed).sum(axis=0) / (sizes[0] * sizes[1]))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import Floats
 
 #: Curves whose arrays stay in the processor's cache.
-_CURVES_AT_A_TIME = 250
+_CURVES_AT_A_TIME = 128
 #: False positive rates at which curves are compared where no other grid is named; a prime number,
 #: so that few curves jump there.
 FALSE_POSITIVE_GRID = (np.arange(257) + 0.5) / 257
@@ -136,14 +136,16 @@ def _heights_of_block(negatives: NDArray[Any], positives: NDArray[Any], grid: Fl
     ).reshape(n_curves, -1)[:, :-1]
     left_points = np.cumsum(n_points_before, axis=1)
     left_points += (n_points * np.arange(n_curves) - 1)[:, None]
-    slopes = np.zeros((n_curves, n_points))
-    run_lengths = negatives[:, ::-1]
-    # where a run has no length, no place of the grid lies in it
-    slopes[:, :-1] = positives[:, ::-1] / np.where(run_lengths > 0, run_lengths, 1)
-    intercepts = true_positives - slopes * false_positives
-    heights: Floats = slopes.take(left_points)
-    heights *= total_negatives * grid
-    heights += intercepts.take(left_points)
+    # of the pieces that a place of the grid lies in, and no others: fewer than there are points
+    runs_before = false_positives.take(left_points)
+    rises_before = true_positives.take(left_points)
+    left_points += 1
+    runs = false_positives.take(left_points, mode="clip") - runs_before
+    rises = true_positives.take(left_points, mode="clip") - rises_before
+    # after the last point there is none
+    slopes = np.divide(rises, runs, out=np.zeros(runs.shape), where=runs > 0)
+    heights: Floats = slopes * (total_negatives * grid)
+    heights += rises_before - slopes * runs_before
     heights /= true_positives[0, -1]
     return heights
 

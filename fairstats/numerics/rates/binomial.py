@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, gammaln, xlog1py, xlogy
 
@@ -234,24 +235,52 @@ def interpolation(points: int, places: Floats) -> Floats:
     ndarray, shape (…, points, P)
         Weights: values @ matrix are those at the places.
     """
+    flat = places.ravel()
     starts = np.minimum(
-        np.maximum(np.floor(places).astype(np.int64) - STENCIL // 2 + 1, 0), points - STENCIL
+        np.maximum(np.floor(flat).astype(np.int64) - (STENCIL // 2 - 1), 0), points - STENCIL
     )
-    distances = (places - starts)[..., None] - _NODES
-    products_before = np.ones_like(distances)
-    products_before[..., 1:] = np.cumprod(distances[..., :-1], axis=-1)
-    products_after = np.ones_like(distances)
-    products_after[..., :-1] = np.cumprod(distances[..., :0:-1], axis=-1)[..., ::-1]
-    weights = products_before * products_after / _NODE_PRODUCTS
-    nodes = starts[..., None] + _NODES
-    matrix = np.zeros((places.size, points))
-    matrix[np.arange(places.size)[:, None], nodes.reshape(-1, STENCIL)] = weights.reshape(
-        -1, STENCIL
-    )
+    # one row a node: products of whole rows cost a tenth of those within short ones
+    distances = (flat - starts) - _NODES[:, None]
+    weights = np.empty_like(distances)
+    weights[0] = 1.0
+    for node in range(1, STENCIL):
+        np.multiply(weights[node - 1], distances[node - 1], out=weights[node])
+    after = distances[-1].copy()
+    for node in range(STENCIL - 2, -1, -1):
+        weights[node] *= after
+        after *= distances[node]
+    weights /= _NODE_PRODUCTS[:, None]
+    matrix = np.zeros(flat.size * points)
+    matrix[(starts + points * np.arange(flat.size)) + _NODES[:, None]] = weights
     return np.swapaxes(matrix.reshape(*places.shape, points), -1, -2)
 
 
-@functools.lru_cache(maxsize=64)
-def refinement(points: int) -> Floats:
-    """Interpolation to `PARTS` values a step, shape (points, parts·(points − 1) + 1)."""
-    return interpolation(points, np.linspace(0.0, points - 1.0, PARTS * (points - 1) + 1))
+def refine(values: Floats) -> Floats:
+    """Values at `PARTS` places a step, by `interpolation`: shape (R, points) → (R, parts·(points −
+    1) + 1).
+
+    Within, six neighbours always have the same weights; at the ends the six first, or last, do.
+    """
+    points = values.shape[1]
+    first, inner, last = _refinements()
+    windows = sliding_window_view(values, STENCIL, axis=1)
+    refined = np.empty((len(values), PARTS * (points - 1) + 1))
+    starts = STENCIL // 2 - 1
+    stop = PARTS * (points - 1 - starts)
+    refined[:, : PARTS * starts] = values[:, :STENCIL] @ first
+    of_inner = np.ascontiguousarray(windows).reshape(-1, STENCIL) @ inner
+    refined[:, PARTS * starts : stop] = of_inner.reshape(len(values), -1)
+    refined[:, stop:] = values[:, -STENCIL:] @ last
+    return refined
+
+
+@functools.lru_cache(maxsize=1)
+def _refinements() -> tuple[Floats, Floats, Floats]:
+    """Weights of six values at the places of the first two steps, the middle one, and the last two
+    with their end.
+    """
+    places = np.arange(PARTS * (STENCIL - 1) + 1) / PARTS
+    matrix = interpolation(STENCIL, places)
+    starts = PARTS * (STENCIL // 2 - 1)
+    inner = slice(starts, starts + PARTS)
+    return matrix[:, :starts], matrix[:, inner], matrix[:, starts + PARTS :]

@@ -102,7 +102,13 @@ def boundary(
     first, number : ndarray of int, shape (R, I)
         Counts j ≥ first have z ≤ c (first = M + 1: none has), counts j < number have z ≥ c.
     """
-    m, n = (np.broadcast_to(size, null.shape) for size in sizes)
+    # broadcasting costs more than it looks: mostly there is nothing to do
+    m, n = (
+        size
+        if isinstance(size, np.ndarray) and size.shape == null.shape
+        else np.broadcast_to(size, null.shape)
+        for size in sizes
+    )
     least, most = rate_range(contrast, null)
     width = most - least
 
@@ -148,7 +154,9 @@ def boundary(
         both_one = null == (1 if contrast == "ratio" else 0)
     number = np.where(both_zero & (statistic > EQUAL) & (counts == 0), 0, number)
     first = np.where(both_one & (statistic < -EQUAL) & (counts == m), n + 1, first)
-    return (np.clip(first, 0, n + 1).astype(np.int64), np.clip(number, 0, n + 1).astype(np.int64))
+    first = np.minimum(np.maximum(first, 0), n + 1)
+    number = np.minimum(np.maximum(number, 0), n + 1)
+    return first.astype(np.int64), number.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1101,7 +1101,7 @@ def find_jumps(
 
 @functools.lru_cache(maxsize=64)
 def refinement_nodes(points: int) -> tuple[NDArray[np.int64], Floats]:
-    """`binomial.refinement` as first nodes and weights of each place."""
+    """`binomial.refine` as first nodes and weights of each place."""
     places = np.linspace(0.0, points - 1.0, PARTS * (points - 1) + 1)
     nodes = np.clip(np.floor(places).astype(np.int64) - STENCIL // 2 + 1, 0, points - STENCIL)
     matrix = interpolation(points, places)

@@ -27,7 +27,7 @@ from fairstats.numerics.rates.binomial import (
     binomial_mass,
     binomial_masses,
     interpolation,
-    refinement,
+    refine,
     vertex,
 )
 from fairstats.numerics.rates.boundary import boundary, larger_rate, rate_range, smaller_rate
@@ -39,7 +39,7 @@ from fairstats.numerics.rates.nuisance import (
     Tails,
     larger_group,
 )
-from fairstats.numerics.rates.score import EQUALITY, Contrast, score_statistic
+from fairstats.numerics.rates.score import EQUALITY, STATISTICS, Contrast, score_statistic
 from fairstats.numerics.rates.search import (
     SPAN,
     STEP,
@@ -267,15 +267,15 @@ def _cut(places: list[int], questions: Sequence[Question]) -> Iterator[list[int]
 
 
 class _Room:
-    """Room for two large arrays, which one block after the other writes into: new memory costs more
-    than what is computed.
+    """Room for three large arrays, which one block after the other writes into: new memory costs
+    more than what is computed.
     """
 
     def __init__(self) -> None:
-        self._arrays = [np.empty(0), np.empty(0)]
+        self._arrays = [np.empty(0), np.empty(0), np.empty(0)]
 
     def get(self, number: int, shape: tuple[int, int, int]) -> Floats:
-        """One of the two, with this shape."""
+        """One of them, with this shape."""
         size = shape[0] * shape[1] * shape[2]
         if self._arrays[number].size < size:
             self._arrays[number] = np.empty(size)
@@ -468,13 +468,10 @@ class _Block:
             rates = np.broadcast_to(rates, (len(counts), self.points))
             probability = np.einsum("rig,rig->rg", masses, self._sum_tails(rows, low, high, rates))
         else:
-            for extreme, first_row in self._take_tails(tails, rows, low, high):
-                of_tails = np.einsum("rig,rig->rg", masses[first_row:], extreme)
-                if first_row is None:
-                    probability = of_tails + self._lost_of(rows)
-                else:
-                    probability[first_row:] += of_tails
-        largest, place = vertex(probability @ refinement(self.points))
+            extreme = self._take_tails(tails, rows, low, high)
+            probability = np.einsum("rig,rig->rg", masses, extreme)
+            probability += self._lost_of(rows)
+        largest, place = vertex(refine(probability))
         places = place // PARTS
         return largest, rates[0, places] if len(rates) == 1 else rates[
             np.arange(len(rates)), places
@@ -513,20 +510,16 @@ class _Block:
             # the tails of the larger group's count are smooth in its rate, also beyond the end
             steps = (places - first) / (last - first) * (self.points - 1)
             weights = interpolation(self.points, steps)
-            for extreme, first_row in self._take_tails(tails, rows, low, high):
-                # the sum over fewer numbers comes last
-                if counts.shape[1] < self.points:
-                    between = extreme @ weights[first_row:]
-                    of_tails = np.einsum("rip,rip->rp", masses[first_row:], between)
-                else:
-                    at_all_rates = np.matmul(masses[first_row:].transpose(0, 2, 1), extreme)
-                    of_tails = np.einsum("rpg,rgp->rp", at_all_rates, weights[first_row:])
-                if first_row is None:
-                    probability = of_tails
-                    probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
-                else:
-                    probability[first_row:] += of_tails
-        largest, place = vertex(probability @ refinement(points))
+            extreme = self._take_tails(tails, rows, low, high)
+            # the sum over fewer numbers comes last
+            if counts.shape[1] < self.points:
+                probability = np.einsum("rip,rip->rp", masses, extreme @ weights)
+            else:
+                at_all_rates = np.matmul(masses.transpose(0, 2, 1), extreme)
+                probability = np.einsum("rpg,rgp->rp", at_all_rates, weights)
+            if self.upwards[rows].any():
+                probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
+        largest, place = vertex(refine(probability))
         return largest, rates[np.arange(len(rates)), place // PARTS]
 
     def _lost_of(self, rows: slice | NDArray[np.intp]) -> Floats:
@@ -553,25 +546,25 @@ class _Block:
         rows: slice | NDArray[np.intp],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
-    ) -> Iterator[tuple[Floats, int | None]]:
-        """P(X ≥ low), or P(X < high), of the larger group's count, (R, I, G), with None; then
-        P(X < high) of the two-sided rows with the first of these.
+    ) -> Floats:
+        """P(X ≥ low), or P(X < high), of the larger group's count, or both of two-sided rows,
+        (R, I, G).
         """
         first = self.first_count[rows]
         number = self.last_count[rows] - first + 2
         offsets = self.offsets[rows]
+        upwards = self.upwards[rows]
         low_places = np.minimum(np.maximum(low - first, 0), number - 1) + (offsets + number)
         high_places = np.minimum(np.maximum(high - first, 0), number - 1) + offsets
         room = self.room.get(1, (*low.shape, self.points))
-        places = np.where(self.upwards[rows], high_places, low_places)
-        yield tails.take(places, axis=0, out=room, mode="clip"), None
+        places = np.where(upwards, high_places, low_places)
+        extreme = tails.take(places, axis=0, out=room, mode="clip")
         two_sided = int(self.two_sided[rows].sum())
         if two_sided:
             start = len(low) - two_sided
-            yield (
-                tails.take(high_places[start:], axis=0, out=room[start:], mode="clip"),
-                start,
-            )
+            of_high = self.room.get(2, (two_sided, low.shape[1], self.points))
+            extreme[start:] += tails.take(high_places[start:], axis=0, out=of_high, mode="clip")
+        return extreme
 
     def _sum_tails(
         self,
@@ -793,28 +786,32 @@ class ExactTable:
             return []
         mine = slice(first - one.counts[0], last - one.counts[0] + 1)
         others = slice(first - other.counts[0], last - other.counts[0] + 1)
-        tables = []
-        for here, there in (
-            (one.low[mine], other.low[others]),
-            (one.high[mine], other.high[others]),
-        ):
-            rows = (here != there).nonzero()[0]
-            if not rows.size:
-                continue
-            chances = binomial_mass(first + rows, n, p)
-            likely = chances > least
-            rows = rows[likely]
-            if not rows.size:
-                continue
-            lowest = np.minimum(here[rows], there[rows])[:, None]
-            highest = np.maximum(here[rows], there[rows])[:, None]
-            of_larger = lowest + np.arange(_MOST_JUMPS)
-            chance = chances[likely, None] * binomial_mass(of_larger, self.table[3], q)
-            for row, column in np.argwhere((chance > least) & (of_larger < highest)).tolist():
-                tables.append(
-                    (chance[row, column], int(first + rows[row]), int(of_larger[row, column]))
-                )
-        return tables
+        # counts of the larger group as the first region has them, and the other one, of both tails
+        here = np.array([one.low[mine], one.high[mine]])
+        there = np.array([other.low[others], other.high[others]])
+        differs = here != there
+        rows = differs.nonzero()[1]
+        if not rows.size:
+            return []
+        chances = binomial_mass(first + rows, n, p)
+        likely = chances > least
+        rows = rows[likely]
+        if not rows.size:
+            return []
+        here = here[differs][likely]
+        there = there[differs][likely]
+        of_larger = np.minimum(here, there)[:, None] + np.arange(_MOST_JUMPS)
+        chance = chances[likely, None] * binomial_mass(of_larger, self.table[3], q)
+        in_one_only = of_larger < np.maximum(here, there)[:, None]
+        row, column = ((chance > least) & in_one_only).nonzero()
+        return list(
+            zip(
+                chance[row, column].tolist(),
+                (first + rows[row]).tolist(),
+                of_larger[row, column].tolist(),
+                strict=True,
+            )
+        )
 
     def _tie(
         self,
@@ -830,10 +827,12 @@ class ExactTable:
         """
         other = (count, self.table[1], count0, self.table[3])
 
+        statistic_of = STATISTICS[self.contrast]
+
         def gap(x: float) -> float:
             null = from_scale(self.contrast, x)
-            z = score_statistic(other, self.contrast, null)
-            observed = score_statistic(self.table, self.contrast, null)
+            z = statistic_of(other, null, False)
+            observed = statistic_of(self.table, null, False)
             return abs(z) - abs(observed) if two_sided else z - observed
 
         at_low = gap(low)
@@ -1038,8 +1037,12 @@ def _spread_towards_ends(points: int, *, low: NDArray[np.bool_], high: NDArray[n
 
     Of rows (R, 1).
     """
-    even_shares = np.linspace(0.0, 1.0, points)[None]
+    return _spreads(points)[(low + 2 * high)[:, 0]]
+
+
+@functools.lru_cache(maxsize=16)
+def _spreads(points: int) -> Floats:
+    """Places from 0 to 1: even ones, closer to 0, to 1, and to both; shape (4, points)."""
+    even_shares = np.linspace(0.0, 1.0, points)
     sine = np.sin(even_shares * pi / 2)
-    to_high = np.where(low, sine**2, sine)
-    to_low = np.where(low, 1.0 - sine[:, ::-1], even_shares)
-    return np.where(high, to_high, to_low)
+    return np.stack([even_shares, 1.0 - sine[::-1], sine, sine**2])

@@ -138,7 +138,7 @@ def test_exchange_by_brute_force(
 @pytest.mark.parametrize("statistic", ["max", "mean"])
 def test_permutation_by_brute_force(statistic: str) -> None:
     scene = scene_of("normal", 70, 4, 5)
-    lists = make_distances(scene)
+    lists = make_distances(scene, statistic)
     drawn = label_permutation(scene, lists, statistic, 20, np.random.default_rng(6))
     rng = np.random.default_rng(6)
     for b in range(20):
@@ -151,7 +151,7 @@ def test_permutation_by_brute_force(statistic: str) -> None:
 
 def test_subsamples_by_brute_force() -> None:
     scene = scene_of("uniform", 80, 3, 7)
-    lists = make_distances(scene)
+    lists = make_distances(scene, "max")
     drawn = subsample_distances(scene, lists, "max", 0.4, 15, np.random.default_rng(8))
     rng = np.random.default_rng(8)
     first = scene.sides[0].rows
@@ -193,7 +193,7 @@ def test_all_pairs_are_the_neighbour_lists(
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(resampling, "_MOST_ROWS", most)
-            lists = make_distances(scene)
+            lists = make_distances(scene, statistic)
             assert isinstance(lists[0], resampling.AllPairs) == bool(most)
             draw = np.random.default_rng(seed)
             found.append(
@@ -208,7 +208,7 @@ def test_all_pairs_are_the_neighbour_lists(
 
 
 def test_all_pairs_are_for_few_rows_or_many_values() -> None:
-    def of(n: int, groups: int) -> bool:
+    def of(n: int, groups: int, statistic: str = "mean") -> bool:
         rows = np.arange(n)
         y = rows % 2
         values = rows % groups
@@ -221,7 +221,7 @@ def test_all_pairs_are_for_few_rows_or_many_values() -> None:
             reference_data=None,
             intersections=False,
         )
-        return resampling.worthwhile(scene)
+        return resampling.worthwhile(scene, statistic)
 
     assert [of(300, 2), of(400, 2), of(1_990, 40), of(1_990, 20), of(2_100, 50)] == [
         True,
@@ -230,6 +230,8 @@ def test_all_pairs_are_for_few_rows_or_many_values() -> None:
         False,
         False,
     ]
+    # largest distances of few values are found of all draws together
+    assert [of(700, 2, "max"), of(701, 2, "max"), of(700, 2, "mean")] == [True, False, False]
 
 
 def test_upper_pvalue() -> None:

@@ -127,11 +127,30 @@ def test_a_tree_and_blocks_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: each way by the other; both by brute force."""
     a, b = make_pair("uniform", "independent", 3_000, 3_000, 4, 2)
     plain = brute(a, b)
+    monkeypatch.setattr(nearest, "_PAIRS_AT_ONCE", 0)
     for tree in (True, False):
         monkeypatch.setattr(nearest, "tree_is_cheaper", lambda *_, tree=tree, **__: tree)
         found = fs.set_distance(a, b)
         assert found.value == pytest.approx(plain, rel=1e-12)
         assert (found.n_tree_queries > 100) == tree
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [("normal", "loop"), ("copies", "tree"), ("binary", "neither")]
+)
+def test_not_so_many_rows_are_settled_at_once(kind: str, way: str) -> None:
+    """Witness: brute force. The loop of far rows, a tree of near copies, blocks of ties."""
+    rng = np.random.default_rng(4)
+    if kind == "binary":
+        a, b = rng.integers(0, 2, (2, 1_500, 40)).astype(float)
+    else:
+        a = rng.normal(size=(1_500, 8))
+        b = rng.normal(size=(1_500, 8)) if kind == "normal" else a[::-1] + 1e-4
+    found = fs.set_distance(a, b)
+    assert found.value == pytest.approx(brute(a, b), rel=RELATIVE)
+    check_witnesses(a, b, found)
+    assert (found.n_loop_queries >= len(a)) == (way == "loop")
+    assert (found.n_tree_queries >= len(a)) == (way == "tree")
 
 
 def test_one_row_each() -> None:
