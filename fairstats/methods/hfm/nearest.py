@@ -97,8 +97,10 @@ _MANY_PAIRS = 150
 _BOUNDED_FROM = 6
 #: Targets whose mean is a middle from which rows are far.
 _MIDDLE_OF = 256
-#: Up to so many pairs rows are settled at once where they can be.
-_PAIRS_AT_ONCE = 1 << 25
+#: Up to so many pairs rows are settled at once where they can be; in few dimensions portions of more
+#: are as quick.
+_PAIRS_AT_ONCE = 1 << 24
+_PAIRS_AT_ONCE_FLAT = 1 << 22
 #: Rows by which that is judged, targets for the leaves of a tree, and rows of SciPy's loop that
 #: decide where it is in doubt.
 _JUDGED_ROWS = 5
@@ -492,7 +494,8 @@ def farthest_row(
     if n_queries * targets.n <= FEW_PAIRS or n_queries <= _FEW_ROWS:
         race.scan_all(np.arange(n_queries), max(FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
         return race.best
-    if n_queries * targets.n <= _PAIRS_AT_ONCE and _settle_at_once(race):
+    most_pairs = _PAIRS_AT_ONCE_FLAT if targets.d <= FLAT else _PAIRS_AT_ONCE
+    if n_queries * targets.n <= most_pairs and _settle_at_once(race):
         return race.best
     if few_dimensions:
         meeting = _meet_directly(race)
