@@ -276,8 +276,8 @@ def _settle_on_line(race: _FarthestRace) -> None:
     below = target_values.take(places - 1, mode="clip")
     gaps = np.minimum(np.abs(above - query_values), np.abs(query_values - below))
     race.targets.work.distances += 2 * query_values.size
-    row = gaps.argmax(keepdims=True)
-    nearest = np.abs(race.targets.rows[:, 0] - query_values[row]).argmin(keepdims=True)
+    row = np.array([gaps.argmax()])
+    nearest = np.array([np.abs(race.targets.rows[:, 0] - query_values[row]).argmin()])
     race.offer(row, squared_pairs(race.queries, row, race.targets.rows, nearest), nearest)
 
 
@@ -555,7 +555,7 @@ def _settle_at_once(race: _FarthestRace) -> bool:
         # of the row that is farthest L itself is the minimum: the median leaves it out
         near = np.count_nonzero(squared < squared_level * (1 - TIE), axis=1)
         pairs = targets.n / max(float(np.median(near)), 1.0)
-        return n * (_LOOP_ROW + pairs * (1 + 0.25 * targets.d))
+        return float(n * (_LOOP_ROW + pairs * (1 + 0.25 * targets.d)))
 
     all_cost = n * targets.n * (1 + 0.016 * targets.d)
     build_cost = targets.n * (50 + 2 * targets.d)
@@ -594,7 +594,7 @@ def _by_plain_tree(race: _FarthestRace) -> None:
     tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=False)
     distances, nearest = tree.query(race.queries)
     targets.work.tree_queries += len(distances)
-    row = distances.argmax(keepdims=True)
+    row = np.array([distances.argmax()])
     squared = squared_pairs(race.queries, row, targets.rows, nearest[row])
     race.offer(row, squared, nearest[row])
 
