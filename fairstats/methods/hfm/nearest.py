@@ -97,8 +97,10 @@ _MANY_PAIRS = 150
 _BOUNDED_FROM = 6
 #: Targets whose mean is a middle from which rows are far.
 _MIDDLE_OF = 256
-#: Up to so many pairs rows are settled at once where they can be.
-_PAIRS_AT_ONCE = 1 << 25
+#: Up to so many pairs rows are settled at once where they can be; in few dimensions portions of more
+#: are as quick.
+_PAIRS_AT_ONCE = 1 << 24
+_PAIRS_AT_ONCE_FLAT = 1 << 22
 #: Rows by which that is judged, targets for the leaves of a tree, and rows of SciPy's loop that
 #: decide where it is in doubt.
 _JUDGED_ROWS = 5
@@ -274,8 +276,8 @@ def _settle_on_line(race: _FarthestRace) -> None:
     below = target_values.take(places - 1, mode="clip")
     gaps = np.minimum(np.abs(above - query_values), np.abs(query_values - below))
     race.targets.work.distances += 2 * query_values.size
-    row = gaps.argmax(keepdims=True)
-    nearest = np.abs(race.targets.rows[:, 0] - query_values[row]).argmin(keepdims=True)
+    row = np.array([gaps.argmax()])
+    nearest = np.array([np.abs(race.targets.rows[:, 0] - query_values[row]).argmin()])
     race.offer(row, squared_pairs(race.queries, row, race.targets.rows, nearest), nearest)
 
 
@@ -492,7 +494,8 @@ def farthest_row(
     if n_queries * targets.n <= FEW_PAIRS or n_queries <= _FEW_ROWS:
         race.scan_all(np.arange(n_queries), max(FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
         return race.best
-    if n_queries * targets.n <= _PAIRS_AT_ONCE and _settle_at_once(race):
+    most_pairs = _PAIRS_AT_ONCE_FLAT if targets.d <= FLAT else _PAIRS_AT_ONCE
+    if n_queries * targets.n <= most_pairs and _settle_at_once(race):
         return race.best
     if few_dimensions:
         meeting = _meet_directly(race)
@@ -552,7 +555,7 @@ def _settle_at_once(race: _FarthestRace) -> bool:
         # of the row that is farthest L itself is the minimum: the median leaves it out
         near = np.count_nonzero(squared < squared_level * (1 - TIE), axis=1)
         pairs = targets.n / max(float(np.median(near)), 1.0)
-        return n * (_LOOP_ROW + pairs * (1 + 0.25 * targets.d))
+        return float(n * (_LOOP_ROW + pairs * (1 + 0.25 * targets.d)))
 
     all_cost = n * targets.n * (1 + 0.016 * targets.d)
     build_cost = targets.n * (50 + 2 * targets.d)
@@ -591,7 +594,7 @@ def _by_plain_tree(race: _FarthestRace) -> None:
     tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=False)
     distances, nearest = tree.query(race.queries)
     targets.work.tree_queries += len(distances)
-    row = distances.argmax(keepdims=True)
+    row = np.array([distances.argmax()])
     squared = squared_pairs(race.queries, row, targets.rows, nearest[row])
     race.offer(row, squared, nearest[row])
 

@@ -363,8 +363,8 @@ def _largest_of_table(a: Floats, b: Floats, work_done: Work) -> list[tuple[float
     work_done.distances += squared.size
     largest_minima: list[tuple[float, int, int]] = []
     for axis, (queries, targets) in enumerate(((a, b), (b, a))):
-        rows = squared.min(axis=1 - axis).argmax(keepdims=True)
-        nearest = squared.take(rows[0], axis=axis).argmin(keepdims=True)
+        rows = np.array([squared.min(axis=1 - axis).argmax()])
+        nearest = np.array([squared.take(rows[0], axis=axis).argmin()])
         (least,) = squared_pairs(queries, rows, targets, nearest)
         largest_minima.append((float(np.sqrt(least)), int(rows[0]), int(nearest[0])))
     return largest_minima

@@ -267,8 +267,8 @@ class Sample:
     def _counts_in_kept_grids(self) -> NDArray[np.signedinteger[Any]]:
         """Rows per bin of the grids with 1 … `_KEPT_GRIDS` bins in turn."""
         grid = farey_grid(_KEPT_GRIDS)
-        kind = np.int32 if self.n < MOST_HALF else np.int64
-        rows_below = self.below(grid.edges).astype(kind)
+        kind: Any = np.int32 if self.n < MOST_HALF else np.int64
+        rows_below: NDArray[np.signedinteger[Any]] = self.below(grid.edges).astype(kind)
         return grid_counts(grid, rows_below, self.n, 1, _KEPT_GRIDS)
 
     @property
@@ -375,11 +375,11 @@ class Sample:
     ) -> NDArray[np.signedinteger[Any]]:
         """Rows per bin of both plain samples in the grids with `fewest` to `most` bins in turn."""
         rows = self.n + other.n
-        kind = np.int32 if rows < MOST_HALF else np.int64
+        kind: Any = np.int32 if rows < MOST_HALF else np.int64
         if most <= _KEPT_GRIDS:
             starts = farey_grid(_KEPT_GRIDS).starts
             in_stretch = slice(int(starts[fewest - 1]), int(starts[most - 1]) + most)
-            counts = self._counts_in_kept_grids[in_stretch].astype(kind)
+            counts: NDArray[Any] = self._counts_in_kept_grids[in_stretch].astype(kind)
             counts += other._counts_in_kept_grids[in_stretch]
             return counts
         below = self.below_grids(max_bins, self.cumulative.astype(kind))
