@@ -23,8 +23,9 @@ GAMMA = 1e-7
 SPACING = 0.22
 #: Fewest nuisance rates.
 _FEWEST = 24
-#: P(X ≥ Mx) ≤ exp(−2M(arcsin √x − arcsin √q)²): beyond this angle times 1/√M less than 1e-13 is
-#: left.
+#: P(X ≥ Mx) is about exp(−2M(arcsin √x − arcsin √q)²): beyond this angle times 1/√M some 1e-13 is
+#: left. Near rates of 0 and 1 the exponent is half of that: where all M are left out, at least one
+#: count further, (cos(4.87/√M))^2M ≤ 5e-11, beside the 1e-7 of GAMMA that every p-value has in it.
 REACH = 3.87
 #: Tail probabilities of so many counts and rates are tabulated; more are computed one by one.
 _MOST_TABULATED = 400_000
