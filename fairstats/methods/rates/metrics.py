@@ -387,8 +387,8 @@ def group_metric(
     check_choice("agg", agg, (None, "max", "min", "mean"))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))
     if callable(metric):
-        rate_name = getattr(metric, "__name__", "metric").strip("<>")
         contrast_kind = contrast or "difference"
+        rate_name = _name_of_function(metric, contrast_kind)
         chosen_metric = registry.Metric(
             f"{rate_name}_{contrast_kind}",
             f"{rate_name}: {contrast_kind} between groups",
@@ -434,6 +434,15 @@ def group_metric(
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
+
+
+def _name_of_function(function: Callable[..., Any], contrast: str) -> str:
+    """Its name, with "own_" before that of a metric of the registry, which is another one."""
+    name: str = getattr(function, "__name__", "metric").strip("<>")
+    is_registered = name in (*registry.RATES, *registry.CRITERIA)
+    if is_registered or registry.find_metric(f"{name}_{contrast}") is not None:
+        return f"own_{name}"
+    return name
 
 
 def _compare_function(

@@ -28,16 +28,15 @@ from fairstats.methods.rates.estimates import (
     with_usable_cases,
 )
 from fairstats.methods.rates.pair import DELTA_ROWS, Refused, pair_method
-from fairstats.methods.rates.result import FEW_EFFECTIVE, Inference
+from fairstats.methods.rates.result import Inference, fewest_effective_rows
 from fairstats.methods.rates.strata.design import products_of_units
 from fairstats.numerics.rates import standardised
 from fairstats.numerics.rates.score import Contrast
 from fairstats.numerics.rates.standardised import PairCells, Units, Values
 
-#: Rows in cells that a function depends on below which its limits err on one side, and effective
-#: rows below which those of ratios of weighted functions do (`vignettes/calibration.md`).
+#: Rows in cells that a function depends on below which its limits err on one side
+#: (`vignettes/calibration.md`).
 FEW_THAT_COUNT = 50
-FEW_OF_WEIGHTED_RATIOS = 500
 #: A derivative below this share of the largest is that of a cell that does not count.
 _NO_SLOPE = 1e-9
 #: Least share of their squares that the residuals of few units are taken to keep.
@@ -259,10 +258,8 @@ def groups_of_few_rows(
     if not pair.shared.any() or (quantity is not None and quantity.rates and design is None):
         return []
     counted = _worth_of(of_pair, pair)
-    fewest = FEW_EFFECTIVE
-    if design is not None and ratio:
-        fewest = FEW_OF_WEIGHTED_RATIOS
-    elif design is None and quantity is not None:
+    fewest = fewest_effective_rows(ratio=ratio and design is not None)
+    if design is None and quantity is not None:
         counted = counted * _share_that_counts(pair, quantity)
         fewest = FEW_THAT_COUNT
     few = []

@@ -34,7 +34,6 @@ from fairstats.methods.rates.strata.design import (
     pair_tables,
 )
 from fairstats.methods.rates.strata.functions import (
-    FEW_OF_WEIGHTED_RATIOS,
     FEW_THAT_COUNT,
     CellQuantity,
     groups_of_few_rows,
@@ -275,6 +274,8 @@ class _AdjustedComparisons(WithinStrata):
         is_ratio = self.scale == "ratio"
         few = []
         for comparison in self.comparisons:
+            if math.isnan(comparison.bounds.low):  # refused: it has no limits
+                continue
             of_pair = pair_counts(
                 self._counts_of(comparison),
                 comparison.group,
@@ -293,13 +294,7 @@ class _AdjustedComparisons(WithinStrata):
                 f" {FEW_THAT_COUNT} rows, by the weights of the strata, are too near on one side:"
                 " verdicts are wrong in up to 9% of samples."
             ]
-        if not is_ratio:
-            return words_of_few_rows(few)
-        return [
-            f"Of fewer than {FEW_OF_WEIGHTED_RATIOS} effective rows ({', '.join(few)}) limits of ratios of"
-            " weighted functions are too near on one side: verdicts are wrong in up to 7.5% of"
-            " samples."
-        ]
+        return words_of_few_rows(few, ratio=is_ratio)
 
     def _quantity_or_none(self, comparison: RateComparison) -> CellQuantity | None:
         """What a comparison by the delta method is of; None of a function of the user's."""
