@@ -112,10 +112,8 @@ values_in_strata <- function(rows, metric, contrast, of_all = FALSE, design = NU
     function(k) 1 / sum(weight[shared]^2 / rowSums(pooled(rows, k))[shared]),
     0
   )
-  found$usable <- all(is.finite(found$rate)) &&
-    all(is.finite(kept)) &&
-    varies_in_strata(found) &&
-    (!is.null(design) || all(worth >= DELTA_ROWS - 1e-9))
+  found$defined <- all(is.finite(found$rate)) && all(is.finite(kept)) && varies_in_strata(found)
+  found$usable <- found$defined && (!is.null(design) || all(worth >= DELTA_ROWS - 1e-9))
   found
 }
 
@@ -251,9 +249,15 @@ compare_values_in_strata <- function(
   one_sided = TRUE
 ) {
   method <- NA_character_
+  # of several classes without those that show no ratio before rows are added
+  about <- if (length(values$added)) values$added else list(values)
+  if (length(about) > 2L) {
+    about <- Filter(function(v) isTRUE(pair_estimate(v, 1L, 2L, contrast)$s > 0), about)
+  }
   positive <- contrast == "difference" ||
-    all(vapply(c(list(values), values$added), function(v) isTRUE(all(v$rate > 0)), NA))
-  if (values$usable && positive) {
+    all(vapply(about, function(v) isTRUE(all(v$rate > 0)), NA))
+  no_ratio <- contrast != "difference" && values$defined && isTRUE(all(values$rate == 0))
+  if (values$usable && positive && !no_ratio) {
     method <- chosen_method(values, 1L, 2L, contrast, "score", values$clustered)
   }
   joint <- 1 - (1 - level) / together
@@ -273,6 +277,9 @@ compare_values_in_strata <- function(
     level,
     one_sided = one_sided
   )
+  if (no_ratio) {
+    found[c("low", "high", "bound_low", "bound_high")] <- list(0, Inf, 0, Inf)
+  }
   c(found, list(method = method, q_p = NaN, cmh_p = NaN, exact_p = NaN, tarone_p = NaN))
 }
 

@@ -27,7 +27,7 @@ from fairstats.methods.rates.estimates import (
     values_of_cells,
     with_usable_cases,
 )
-from fairstats.methods.rates.pair import DELTA_ROWS, Refused, pair_method
+from fairstats.methods.rates.pair import DELTA_ROWS, Refused, pair_method, with_variance
 from fairstats.methods.rates.result import Inference, fewest_effective_rows
 from fairstats.methods.rates.strata.design import products_of_units
 from fairstats.numerics.rates import standardised
@@ -330,6 +330,15 @@ def _values_of(
     return standardised.of_function(pair, values)
 
 
+def groups_without_value(estimates: RateEstimates) -> list[str]:
+    """Those of a group and its reference whose value is not known, or does not vary."""
+    without = []
+    for name, cases in zip(estimates.groups, estimates.cases, strict=True):
+        if not cases > 0:
+            without.append(name)
+    return without
+
+
 def _worth_too_little(estimates: RateEstimates) -> str:
     """Which rows without weights are worth too little by those of the strata; empty if none."""
     if estimates.worth is None or estimates.weighted:
@@ -348,12 +357,12 @@ def decide_by_delta(
     one-sided limits.
     """
     title = estimates.rate_of.title
-    names = " and ".join(estimates.groups)
-    if not (estimates.cases > 0).all():
-        lacking = f"{names}: {title} is not defined within strata, or does not vary."
+    if without := groups_without_value(estimates):
+        lacking = f"{' and '.join(without)}: {title} is not defined within strata, or does not vary."
         return Refused(settings.method, lacking)
-    about = estimates.added or (estimates,)
+    about = with_variance(estimates, 0, 1, contrast)
     if contrast == "ratio" and not all((each.rate > 0).all() for each in about):
+        names = " and ".join(estimates.groups)
         lacking = f"{names}: {title} within strata is not above 0 in both, so no ratio."
         return Refused(settings.method, lacking)
     chosen = pair_method(

@@ -274,7 +274,7 @@ class _AdjustedComparisons(WithinStrata):
         is_ratio = self.scale == "ratio"
         few = []
         for comparison in self.comparisons:
-            if math.isnan(comparison.bounds.low):  # refused: it has no limits
+            if not comparison.tests:  # refused: it has no limits that err
                 continue
             of_pair = pair_counts(
                 self._counts_of(comparison),
