@@ -107,6 +107,7 @@ values_in_strata <- function(rows, metric, contrast, of_all = FALSE, design = NU
     ))
     found$fewest <- rarest_class(of_values)
   }
+  found$strata <- sum(shared)
   worth <- vapply(
     1:2,
     function(k) 1 / sum(weight[shared]^2 / rowSums(pooled(rows, k))[shared]),
@@ -311,8 +312,7 @@ values_of_pair <- function(cells, metric, pair, rows, input, contrast, of_all) {
 }
 
 # A row of the tidy table, beside what it is without strata.
-delta_row <- function(one, values, rows, metric, group, reference, level, contrast, crude) {
-  shared <- rowSums(rows[, 1L, , drop = FALSE]) > 0 & rowSums(rows[, 2L, , drop = FALSE]) > 0
+delta_row <- function(one, values, metric, group, reference, level, contrast, crude) {
   method <- one$method
   if (is.na(method)) {
     method <- if (contrast == "difference") {
@@ -341,7 +341,8 @@ delta_row <- function(one, values, rows, metric, group, reference, level, contra
   c(
     row,
     list(crude = crude$estimate, crude_verdict = crude$verdict),
-    n_strata = if (is.null(values)) 0L else sum(shared),
+    n_strata = if (is.null(values)) 0L else values$strata,
+    # the delta method's test of it does not hold its size
     pvalue_homogeneity = NaN,
     one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")]
   )

@@ -645,7 +645,6 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
       return(delta_row(
         one,
         values,
-        rows_of_pair(cells, list(pair[1L], beside)),
         metric$rows[rate],
         grouping$groups[pair[1L]],
         reference,

@@ -95,7 +95,7 @@ def group_metric(
         of each group among the rejected less that among the accepted, within `strata`, which count
         by their rows; without strata demographic disparity), or a function ``f(tp, fp, fn, tn)``
         that takes floats or arrays of counts and does not depend on their total (f1, but no sum of
-        counts), or a function
+        counts; one that bears a metric's name is called ``own_f1``, say), or a function
         ``metric(y_true, y_pred[, sample_weight])`` that returns a number, scikit-learn's or your
         own: two arguments without a default tell it from the other. Several of these, as a list or
         {name: function}, give {name: result}, each adjusted by itself.
@@ -245,8 +245,8 @@ def group_metric(
     ratios of means cover .938 or more, and one limit errs in at most 7.5% (about the value itself
     .18 to .93); of a function of few of the rows (one or two expected) in up to 11%. Under weights
     they are about the value, ratios on the log scale, and too near on one side where fewer than 100
-    effective rows stand behind a value (F1 of 60 rows with weights of CV .7 errs in up to .077; the
-    result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
+    effective rows, of ratios 500, stand behind a value (F1 of 60 rows with weights of CV .7 errs in
+    up to .077; the result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
 
     Within strata the rows that the delta method adds are at the worth of the standardised cells,
     1/Σ(W²/n) rows, and variances have back what the strata take of them (n/(n − 1) in each).

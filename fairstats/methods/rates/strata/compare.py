@@ -446,7 +446,9 @@ def _compare_by_delta(
     estimates = estimates_within(of_pair, quantity, of_all=settings.comparisons == "overall")
     group_names = f"{crude_comparison.group} and {crude_comparison.reference}"
     no_interval = Interval(math.nan, math.nan, settings.confidence_level, settings.method)
-    n_shared = int((of_pair.rows.sum(axis=2) > 0).all(axis=1).sum())
+    # rows without weight are none
+    totals = of_pair.rows if of_pair.design is None else of_pair.design.totals
+    n_shared = int((totals.sum(axis=2) > 0).all(axis=1).sum())
     comparison = StratifiedComparison(
         metric=crude_comparison.metric + ENDING,
         group=crude_comparison.group,

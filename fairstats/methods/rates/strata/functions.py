@@ -358,7 +358,9 @@ def decide_by_delta(
     """
     title = estimates.rate_of.title
     if without := groups_without_value(estimates):
-        lacking = f"{' and '.join(without)}: {title} is not defined within strata, or does not vary."
+        lacking = (
+            f"{' and '.join(without)}: {title} is not defined within strata, or does not vary."
+        )
         return Refused(settings.method, lacking)
     about = with_variance(estimates, 0, 1, contrast)
     if contrast == "ratio" and not all((each.rate > 0).all() for each in about):

@@ -77,7 +77,11 @@ class StratifiedComparison(RateComparison):
     contrast : str
         ``"ratio"``, ``"difference"`` or ``"odds_ratio"``.
     pvalue_homogeneity : float
-        That one contrast holds in all strata; NaN where there is no test of it.
+        That one contrast holds in all strata; NaN where there is no test of it: of means, of
+        functions of the cells, and where sampling units lie in several strata. Of functions
+        Cochran's Q of the strata's contrasts by the delta method does not hold its size: simulated
+        at a nominal .05 (4,000 samples; 3 to 20 strata of 30 to 300 rows a group) it errs in .00 to
+        .57, about half a row more in every cell in .00 to .08.
     """
 
     further = (*RateComparison.further, "crude", "crude_verdict", "n_strata", "pvalue_homogeneity")
