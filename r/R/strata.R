@@ -387,7 +387,7 @@ compare_strata <- function(
   )
   out <- as.list(stats::setNames(rep(NaN, length(names)), names))
   whole <- if (contrast != "difference") c(0, Inf) else c(-1, 1)
-  out[c("low", "high")] <- out[c("bound_low", "bound_high")] <- whole
+  out[c("low", "high", "side_low", "side_high", "bound_low", "bound_high")] <- rep(whole, 3L)
   if (any(vapply(tables, function(t) length(t$k1) == 0L, NA))) {
     return(out)
   }
