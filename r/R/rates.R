@@ -260,7 +260,7 @@ smooth_values <- function(formula, totals, rows, scatter, places = NULL) {
       eval(derived, stats::setNames(as.list(sums), CELLS))
     })
     value <- mean(vapply(of_classes, as.numeric, 0))
-    rate[g] <- if (is.finite(value)) value else NaN
+    rate[g] <- value
     slopes <- Map(function(of, place) as.vector(attr(of, "gradient"))[place], of_classes, places)
     influence[g, (g - 1) * length(cells) + cells] <- Reduce(`+`, slopes) / length(places)
   }

@@ -107,15 +107,14 @@ values_in_strata <- function(rows, metric, contrast, of_all = FALSE, design = NU
     ))
     found$fewest <- rarest_class(of_values)
   }
+  found$strata <- sum(shared)
   worth <- vapply(
     1:2,
     function(k) 1 / sum(weight[shared]^2 / rowSums(pooled(rows, k))[shared]),
     0
   )
-  found$usable <- all(is.finite(found$rate)) &&
-    all(is.finite(kept)) &&
-    varies_in_strata(found) &&
-    (!is.null(design) || all(worth >= DELTA_ROWS - 1e-9))
+  found$defined <- all(is.finite(found$rate)) && all(is.finite(kept)) && varies_in_strata(found)
+  found$usable <- found$defined && (!is.null(design) || all(worth >= DELTA_ROWS - 1e-9))
   found
 }
 
@@ -251,9 +250,15 @@ compare_values_in_strata <- function(
   one_sided = TRUE
 ) {
   method <- NA_character_
+  # of several classes without those that show no ratio before rows are added
+  about <- if (length(values$added)) values$added else list(values)
+  if (length(about) > 2L) {
+    about <- Filter(function(v) isTRUE(pair_estimate(v, 1L, 2L, contrast)$s > 0), about)
+  }
   positive <- contrast == "difference" ||
-    all(vapply(c(list(values), values$added), function(v) isTRUE(all(v$rate > 0)), NA))
-  if (values$usable && positive) {
+    all(vapply(about, function(v) isTRUE(all(v$rate > 0)), NA))
+  no_ratio <- contrast != "difference" && values$defined && isTRUE(all(values$rate == 0))
+  if (values$usable && positive && !no_ratio) {
     method <- chosen_method(values, 1L, 2L, contrast, "score", values$clustered)
   }
   joint <- 1 - (1 - level) / together
@@ -273,6 +278,9 @@ compare_values_in_strata <- function(
     level,
     one_sided = one_sided
   )
+  if (no_ratio) {
+    found[c("low", "high", "bound_low", "bound_high")] <- list(0, Inf, 0, Inf)
+  }
   c(found, list(method = method, q_p = NaN, cmh_p = NaN, exact_p = NaN, tarone_p = NaN))
 }
 
@@ -304,8 +312,7 @@ values_of_pair <- function(cells, metric, pair, rows, input, contrast, of_all) {
 }
 
 # A row of the tidy table, beside what it is without strata.
-delta_row <- function(one, values, rows, metric, group, reference, level, contrast, crude) {
-  shared <- rowSums(rows[, 1L, , drop = FALSE]) > 0 & rowSums(rows[, 2L, , drop = FALSE]) > 0
+delta_row <- function(one, values, metric, group, reference, level, contrast, crude) {
   method <- one$method
   if (is.na(method)) {
     method <- if (contrast == "difference") {
@@ -334,7 +341,8 @@ delta_row <- function(one, values, rows, metric, group, reference, level, contra
   c(
     row,
     list(crude = crude$estimate, crude_verdict = crude$verdict),
-    n_strata = if (is.null(values)) 0L else sum(shared),
+    n_strata = if (is.null(values)) 0L else values$strata,
+    # the delta method's test of it does not hold its size
     pvalue_homogeneity = NaN,
     one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")]
   )

@@ -387,7 +387,7 @@ compare_strata <- function(
   )
   out <- as.list(stats::setNames(rep(NaN, length(names)), names))
   whole <- if (contrast != "difference") c(0, Inf) else c(-1, 1)
-  out[c("low", "high")] <- out[c("bound_low", "bound_high")] <- whole
+  out[c("low", "high", "side_low", "side_high", "bound_low", "bound_high")] <- rep(whole, 3L)
   if (any(vapply(tables, function(t) length(t$k1) == 0L, NA))) {
     return(out)
   }
@@ -645,7 +645,6 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
       return(delta_row(
         one,
         values,
-        rows_of_pair(cells, list(pair[1L], beside)),
         metric$rows[rate],
         grouping$groups[pair[1L]],
         reference,

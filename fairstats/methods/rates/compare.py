@@ -36,6 +36,7 @@ from fairstats.methods.rates.estimates import (
     RateEstimates,
     estimate_rate,
     spread_of_terms,
+    without_ratio,
 )
 from fairstats.methods.rates.extremes import (
     ExtremeDifferenceResult,
@@ -512,13 +513,13 @@ class _FamilyOptions:
             empty_comparison = replace(beside_everybody, estimate=math.nan, std_error=math.nan)
         if without := without_cases(estimates, pair):
             return replace(empty_comparison, note=without), Evidence()
-        if undefined := _without_ratio(estimates, pair, contrast):
+        if undefined := without_ratio(estimates, pair, contrast):
             note = f"{empty_comparison.group} and {empty_comparison.reference}: {undefined}"
             unbounded = Interval(
                 low=0.0,
                 high=float("inf"),
                 confidence_level=settings.confidence_level,
-                method="score",
+                method=empty_comparison.method,
             )
             return replace(
                 empty_comparison,
@@ -599,19 +600,6 @@ class _FamilyOptions:
             note=plan.method.note,
         )
         return comparison, decision.evidence
-
-
-def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Contrast) -> str:
-    """Why counts of a pair leave a ratio open, in words; empty where they do not."""
-    if contrast == "difference":
-        return ""
-    i, j = pair
-    title = estimates.rate_of.title
-    if estimates.successes[i] == 0 and estimates.successes[j] == 0:
-        return f"{title} 0 in both; 0/0 can be any ratio."
-    if contrast == "odds_ratio" and estimates.rate[i] == 1 and estimates.rate[j] == 1:
-        return f"{title} 1 in both, without any odds against; 0/0 can be any ratio."
-    return ""
 
 
 def _with_decision(

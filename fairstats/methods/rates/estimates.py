@@ -653,6 +653,21 @@ def with_usable_cases(estimates: RateEstimates) -> RateEstimates:
     return replace(estimates, cases=np.where(is_usable, estimates.cases, 0.0))
 
 
+def without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Contrast) -> str:
+    """Why counts of a pair leave a ratio open, in words; empty where they do not."""
+    if contrast == "difference":
+        return ""
+    i, j = pair
+    rate = estimates.rate[i]
+    rate_reference = estimates.rate[j]
+    title = estimates.rate_of.title
+    if rate == 0 and rate_reference == 0:
+        return f"{title} 0 in both; 0/0 can be any ratio."
+    if contrast == "odds_ratio" and rate == 1 and rate_reference == 1:
+        return f"{title} 1 in both, without any odds against; 0/0 can be any ratio."
+    return ""
+
+
 def delta_covariance(
     function: Callable[[Floats], Floats],
     totals: Floats,

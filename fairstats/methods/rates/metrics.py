@@ -95,7 +95,7 @@ def group_metric(
         of each group among the rejected less that among the accepted, within `strata`, which count
         by their rows; without strata demographic disparity), or a function ``f(tp, fp, fn, tn)``
         that takes floats or arrays of counts and does not depend on their total (f1, but no sum of
-        counts), or a function
+        counts; one that bears a metric's name is called ``own_f1``, say), or a function
         ``metric(y_true, y_pred[, sample_weight])`` that returns a number, scikit-learn's or your
         own: two arguments without a default tell it from the other. Several of these, as a list or
         {name: function}, give {name: result}, each adjusted by itself.
@@ -245,8 +245,8 @@ def group_metric(
     ratios of means cover .938 or more, and one limit errs in at most 7.5% (about the value itself
     .18 to .93); of a function of few of the rows (one or two expected) in up to 11%. Under weights
     they are about the value, ratios on the log scale, and too near on one side where fewer than 100
-    effective rows stand behind a value (F1 of 60 rows with weights of CV .7 errs in up to .077; the
-    result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
+    effective rows, of ratios 500, stand behind a value (F1 of 60 rows with weights of CV .7 errs in
+    up to .077; the result says so). Variances come from statsmodels' `NonlinearDeltaCov`.
 
     Within strata the rows that the delta method adds are at the worth of the standardised cells,
     1/Σ(W²/n) rows, and variances have back what the strata take of them (n/(n − 1) in each).
@@ -387,8 +387,8 @@ def group_metric(
     check_choice("agg", agg, (None, "max", "min", "mean"))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))
     if callable(metric):
-        rate_name = getattr(metric, "__name__", "metric").strip("<>")
         contrast_kind = contrast or "difference"
+        rate_name = _name_of_function(metric, contrast_kind)
         chosen_metric = registry.Metric(
             f"{rate_name}_{contrast_kind}",
             f"{rate_name}: {contrast_kind} between groups",
@@ -434,6 +434,15 @@ def group_metric(
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
+
+
+def _name_of_function(function: Callable[..., Any], contrast: str) -> str:
+    """Its name, with "own_" before that of a metric of the registry, which is another one."""
+    name: str = getattr(function, "__name__", "metric").strip("<>")
+    is_registered = name in (*registry.RATES, *registry.CRITERIA)
+    if is_registered or registry.find_metric(f"{name}_{contrast}") is not None:
+        return f"own_{name}"
+    return name
 
 
 def _compare_function(

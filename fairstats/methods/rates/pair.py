@@ -439,7 +439,7 @@ def _delta_method(
         group_index, reference_index, contrast=contrast, linear=True
     )
     limit_methods: list[Wald | LogRatio | Fieller] = []
-    for added_estimates in _with_variance(estimates, group_index, reference_index, contrast):
+    for added_estimates in with_variance(estimates, group_index, reference_index, contrast):
         pair_rates = added_estimates.rate[[group_index, reference_index]].tolist()
         if is_ratio and not min(pair_rates) > 0:
             received = f"'ratio' of {pair_rates[0]:.3g} and {pair_rates[1]:.3g}"
@@ -487,7 +487,7 @@ def _delta_method(
     )
 
 
-def _with_variance(
+def with_variance(
     estimates: RateEstimates, group_index: int, reference_index: int, contrast: Contrast
 ) -> tuple[RateEstimates, ...]:
     """The estimates that limits are about; of several classes without those that show no

@@ -241,9 +241,10 @@ def as_family(
     return tuple(ruled_comparisons)
 
 
-#: Effective rows below which limits of functions of weighted cells err, see
-#: `vignettes/calibration.md`.
+#: Effective rows below which limits of differences, and of ratios, of functions of weighted cells
+#: err, see `vignettes/calibration.md`.
 FEW_EFFECTIVE = 100
+FEW_OF_WEIGHTED_RATIOS = 500
 #: Columns of what stands beside comparisons within strata, and they beside the crude ones.
 COLUMNS_OF_STRATA = (
     "adjusted",
@@ -262,20 +263,31 @@ _REFERENCE_RULES = {
 }
 
 
-def _notes_of_weighted_delta(counts: CellCounts, method: str) -> list[str]:
+def _notes_of_weighted_delta(counts: CellCounts, *, ratio: bool) -> list[str]:
     """What is said of the delta method where weights leave few rows."""
-    if not counts.weighted or method != "delta":
+    if not counts.weighted:
         return []
+    fewest = fewest_effective_rows(ratio=ratio)
     worth = counts._effective_rows(slice(None))
-    return words_of_few_rows(
-        [name for name, rows in zip(counts.groups, worth, strict=True) if rows < FEW_EFFECTIVE]
-    )
+    few = [name for name, rows in zip(counts.groups, worth, strict=True) if rows < fewest]
+    return words_of_few_rows(few, ratio=ratio)
 
 
-def words_of_few_rows(few: Sequence[str]) -> list[str]:
+def fewest_effective_rows(*, ratio: bool) -> int:
+    """Effective rows below which limits of functions of weighted cells err."""
+    return FEW_OF_WEIGHTED_RATIOS if ratio else FEW_EFFECTIVE
+
+
+def words_of_few_rows(few: Sequence[str], *, ratio: bool) -> list[str]:
     """What is said of functions of weighted cells of groups with few effective rows."""
     if not few:
         return []
+    if ratio:
+        return [
+            f"Of fewer than {FEW_OF_WEIGHTED_RATIOS} effective rows ({', '.join(few)}) limits of ratios of"
+            " weighted functions are too near on one side: verdicts are wrong in up to 7.5% of"
+            " samples."
+        ]
     return [
         f"Of fewer than {FEW_EFFECTIVE} effective rows ({', '.join(few)}) limits of weighted functions"
         " are too near on one side: verdicts are wrong in up to 9% of samples."
@@ -505,7 +517,7 @@ class ComparisonResult(Result):
         if not isinstance(counts, CellCounts):
             return []
         if self.backend != "numpy":
-            return _notes_of_weighted_delta(counts, self.method)
+            return _notes_of_weighted_delta(counts, ratio=self.scale == "ratio")
         answered = []
         for comparison in self.comparisons:
             if comparison.verdict != "insufficient evidence":

@@ -76,6 +76,37 @@ test_that("functions of the cells are taken of standardised ones", {
   }
 })
 
+test_that("ratios of functions with a value of 0 have the limits of one stratum", {
+  d <- people()
+  d$one <- 1
+  d$y_pred[d$group == "blue" & d$y_true == 1] <- 0
+  found <- fs_group_metric(
+    d,
+    "f1_ratio",
+    "y_true",
+    "y_pred",
+    "group",
+    reference = "blue",
+    strata = "one"
+  )
+  expect_true(all(found$adjusted_verdict == "violated"))
+  expect_equal(found$adjusted_ci_low, found$ci_low, tolerance = 1e-9)
+  expect_true(all(is.infinite(found$adjusted)))
+  # 0/0 can be any ratio
+  d$y_pred[d$y_true == 1] <- 0
+  found <- fs_group_metric(
+    d,
+    "f1_ratio",
+    "y_true",
+    "y_pred",
+    "group",
+    reference = "blue",
+    strata = "one"
+  )
+  expect_true(all(found$adjusted_verdict == "insufficient evidence"))
+  expect_true(all(found$adjusted_ci_low == 0 & found$adjusted_ci_high == Inf))
+})
+
 test_that("zeros are answered", {
   d <- data.frame(
     hit = c(rep(0, 50), rep(1:0, c(10, 40)), rep(0, 40), rep(1:0, c(12, 28))),

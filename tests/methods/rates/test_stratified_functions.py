@@ -360,6 +360,122 @@ def test_a_function_of_the_user_is_the_one_of_the_same_name() -> None:
     assert "Values of the cells of both standardised over 3 strata" in " ".join(own.notes())
 
 
+def f1(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+    """No F1, but the negative predictive value."""
+    return tn / (tn + fn)
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("classes", [None, "macro"])
+def test_a_function_of_the_user_is_not_read_as_its_namesake(
+    contrast: str, classes: str | None
+) -> None:
+    result = compared(f1, contrast=contrast, classes=classes)
+    assert result.metric == f"own_f1_{contrast}"
+    assert result.stratified.comparisons[0].metric.startswith(f"own_f1_{contrast}_stratified")
+    if classes is None:
+        known = compared("npv", contrast=contrast)
+        assert result.comparisons[0].estimate == pytest.approx(known.estimate, rel=1e-12)
+    with pytest.raises(fs.InputError, match="which results do not keep"):
+        result.stratified.by_stratum()
+
+
+@pytest.mark.r
+def test_the_cross_check_leaves_out_a_namesake() -> None:
+    result = compared(f1)
+    for each in (result, result.stratified):
+        checks = fs.crosscheck(each).to_frame()
+        (note,) = checks.loc[checks["quantity"] == "estimate", "note"]
+        assert "a function of the user's" in note
+        assert "disagrees" not in set(checks["verdict"])
+
+
+def misjudged(groups: str, *, several: bool = False) -> pd.DataFrame:
+    """The rows with no favourable label of these groups found; of three classes with none right."""
+    frame = FRAME.copy()
+    wrong = frame["group"].isin(list(groups))
+    if several:
+        frame.loc[::3, ["label", "hat"]] = 2
+        frame.loc[wrong, "hat"] = (frame["label"] + 1) % 3
+    else:
+        frame.loc[wrong & (frame["label"] == 1), "hat"] = 0
+    return frame
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("groups", ["a", "b", "ab"])
+@pytest.mark.parametrize("classes", [None, "macro"])
+def test_ratios_of_values_of_0(groups: str, classes: str | None) -> None:
+    """One value of 0 has limits about rows more, within one stratum the crude ones; 0/0 has none.
+    R has the same, function and twin.
+    """
+    options = {"contrast": "ratio", "classes": classes}
+    frame = misjudged(groups, several=classes is not None)
+    if groups == "ab":
+        with pytest.warns(InsufficientEvidenceWarning, match="0/0 can be any ratio"):
+            result = compared(frame=frame, **options)
+    else:
+        result = compared(frame=frame, **options)
+    if groups == "ab":
+        for comparison in (*result.comparisons, *result.stratified.comparisons):
+            assert comparison.verdict == "insufficient evidence"
+            assert comparison.note.endswith("0 in both; 0/0 can be any ratio.")
+            assert tuple(comparison.confidence_interval) == (0, math.inf)
+            assert math.isnan(comparison.pvalue)
+    else:
+        (found,) = result.stratified.comparisons
+        assert found.verdict == "violated"
+        assert found.estimate == (0.0 if groups == "a" else math.inf)
+        one = compared(frame=frame, strata=np.zeros(ROWS, dtype=int), **options)
+        crude = tuple(one.comparisons[0].confidence_interval)
+        within = tuple(one.stratified.comparisons[0].confidence_interval)
+        assert within == pytest.approx(crude, rel=1e-8)
+    assert set(fs.crosscheck(result.stratified).to_frame()["verdict"]) == {"agrees"}
+    data = {name: column.tolist() for name, column in frame.items()}
+    more = {} if classes is None else {"classes": classes}
+    theirs = call(
+        "fs_group_metric",
+        data,
+        "f1_ratio",
+        "label",
+        "hat",
+        "group",
+        strata="stratum",
+        reference="b",
+        **more,
+    )
+    ours = result.to_frame()
+    # R differentiates by symbols
+    for column in ("adjusted_ci_low", "adjusted_ci_high", "ci_low", "ci_high"):
+        wanted = np.atleast_1d(theirs[column])
+        assert ours[column].to_numpy() == pytest.approx(wanted, rel=1e-6), column
+    assert ours["adjusted_verdict"].tolist() == np.atleast_1d(theirs["adjusted_verdict"]).tolist()
+
+
+def test_a_note_names_the_group_that_has_no_value() -> None:
+    frame = FRAME.copy()
+    frame.loc[frame["group"] == "a", ["label", "hat"]] = 0
+    with pytest.warns(InsufficientEvidenceWarning) as said:
+        result = compared(frame=frame)
+    assert str(said[-1].message).endswith(": a: F1 is not defined within strata, or does not vary.")
+    # refused: no limits that would err
+    assert not any(note.startswith("Few of the rows") for note in result.stratified.notes())
+
+
+def test_strata_without_weight_do_not_count() -> None:
+    """A stratum whose rows of a group weigh 0 is as if it were left out."""
+    frame = FRAME.copy()
+    frame.loc[(frame["group"] == "a") & (frame["stratum"] == "z"), "weight"] = 0.0
+    (found,) = compared(design="weights", frame=frame).stratified.comparisons
+    (wanted,) = compared(
+        design="weights", frame=frame[frame["stratum"] != "z"]
+    ).stratified.comparisons
+    for name in ("n_strata", "n", "n_reference", "verdict"):
+        assert getattr(found, name) == getattr(wanted, name), name
+    assert found.estimate == pytest.approx(wanted.estimate, rel=1e-12)
+    assert found.pvalue == pytest.approx(wanted.pvalue, rel=1e-9)
+
+
 def test_few_effective_rows_are_said() -> None:
     notes = compared(design="weights", frame=FRAME.head(150)).stratified.notes()
     assert any("fewer than 100 effective rows" in note for note in notes)
@@ -374,8 +490,19 @@ def test_few_rows_that_count_are_said() -> None:
     # a function of the user's is not kept: all of its rows count
     notes = compared(jaccard, frame=FRAME.head(150)).stratified.notes()
     assert any("Few of the rows count (a, b): " in note for note in notes)
-    ratio = compared("f1", "weights", contrast="ratio").stratified.notes()
-    assert any("limits of ratios of weighted functions" in note for note in ratio)
+    words = "limits of ratios of weighted functions"
+    for metric in ("f1", jaccard):
+        ratio = compared(metric, "weights", contrast="ratio")
+        within = ratio.stratified.regime_notes()
+        # without strata by the same rule, in the same words
+        (crude,) = ratio.regime_notes()
+        assert crude.replace("(b, a)", "(a, b)") == within[0]
+        assert sum(words in note for note in within) == 1
+        plain = compared(metric, contrast="ratio")
+        assert not any(words in note for note in plain.notes())
+    many = pd.concat([FRAME] * 6, ignore_index=True)
+    ratio = compared("f1", "weights", frame=many, contrast="ratio")
+    assert not any(words in note for note in ratio.notes())
 
 
 @pytest.mark.r

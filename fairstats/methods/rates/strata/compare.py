@@ -32,6 +32,7 @@ from fairstats.ground.verdict import (
     z_evidence,
 )
 from fairstats.methods.rates.decision import equivalence_test
+from fairstats.methods.rates.estimates import without_ratio
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.pair import Refused
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
@@ -40,6 +41,7 @@ from fairstats.methods.rates.strata.functions import (
     CellQuantity,
     decide_by_delta,
     estimates_within,
+    groups_without_value,
     name_of_delta,
 )
 from fairstats.methods.rates.strata.result import (
@@ -444,7 +446,9 @@ def _compare_by_delta(
     estimates = estimates_within(of_pair, quantity, of_all=settings.comparisons == "overall")
     group_names = f"{crude_comparison.group} and {crude_comparison.reference}"
     no_interval = Interval(math.nan, math.nan, settings.confidence_level, settings.method)
-    n_shared = int((of_pair.rows.sum(axis=2) > 0).all(axis=1).sum())
+    # rows without weight are none
+    totals = of_pair.rows if of_pair.design is None else of_pair.design.totals
+    n_shared = int((totals.sum(axis=2) > 0).all(axis=1).sum())
     comparison = StratifiedComparison(
         metric=crude_comparison.metric + ENDING,
         group=crude_comparison.group,
@@ -474,6 +478,13 @@ def _compare_by_delta(
         rate=float(estimates.rate[0]),
         rate_reference=float(estimates.rate[1]),
     )
+    undefined = without_ratio(estimates, (0, 1), contrast_kind)
+    if undefined and not groups_without_value(estimates):
+        unbounded = Interval(0.0, math.inf, settings.confidence_level, settings.method)
+        note = f"{group_names}: {undefined}"
+        return replace(
+            comparison, confidence_interval=unbounded, bounds=unbounded, note=note
+        ), Evidence()
     joint_levels = (levels.two_sided, levels.one_sided)
     decision = decide_by_delta(estimates, contrast_kind, settings, joint_levels)
     if isinstance(decision, Refused):

@@ -28,17 +28,16 @@ from fairstats.methods.rates.estimates import (
     values_of_cells,
     with_usable_cases,
 )
-from fairstats.methods.rates.pair import DELTA_ROWS, Refused, pair_method
-from fairstats.methods.rates.result import FEW_EFFECTIVE, Inference
+from fairstats.methods.rates.pair import DELTA_ROWS, Refused, pair_method, with_variance
+from fairstats.methods.rates.result import Inference, fewest_effective_rows
 from fairstats.methods.rates.strata.design import products_of_units
 from fairstats.numerics.rates import standardised
 from fairstats.numerics.rates.score import Contrast
 from fairstats.numerics.rates.standardised import PairCells, Units, Values
 
-#: Rows in cells that a function depends on below which its limits err on one side, and effective
-#: rows below which those of ratios of weighted functions do (`vignettes/calibration.md`).
+#: Rows in cells that a function depends on below which its limits err on one side
+#: (`vignettes/calibration.md`).
 FEW_THAT_COUNT = 50
-FEW_OF_WEIGHTED_RATIOS = 500
 #: A derivative below this share of the largest is that of a cell that does not count.
 _NO_SLOPE = 1e-9
 #: Least share of their squares that the residuals of few units are taken to keep.
@@ -265,10 +264,8 @@ def groups_of_few_rows(
     if not pair.shared.any() or (quantity is not None and quantity.rates and design is None):
         return []
     counted = _worth_of(of_pair, pair)
-    fewest = FEW_EFFECTIVE
-    if design is not None and ratio:
-        fewest = FEW_OF_WEIGHTED_RATIOS
-    elif design is None and quantity is not None:
+    fewest = fewest_effective_rows(ratio=ratio and design is not None)
+    if design is None and quantity is not None:
         counted = counted * _share_that_counts(pair, quantity)
         fewest = FEW_THAT_COUNT
     few = []
@@ -339,6 +336,15 @@ def _values_of(
     return standardised.of_function(pair, values)
 
 
+def groups_without_value(estimates: RateEstimates) -> list[str]:
+    """Those of a group and its reference whose value is not known, or does not vary."""
+    without = []
+    for name, cases in zip(estimates.groups, estimates.cases, strict=True):
+        if not cases > 0:
+            without.append(name)
+    return without
+
+
 def _worth_too_little(estimates: RateEstimates) -> str:
     """Which rows without weights are worth too little by those of the strata; empty if none."""
     if estimates.worth is None or estimates.weighted:
@@ -357,12 +363,14 @@ def decide_by_delta(
     one-sided limits.
     """
     title = estimates.rate_of.title
-    names = " and ".join(estimates.groups)
-    if not (estimates.cases > 0).all():
-        lacking = f"{names}: {title} is not defined within strata, or does not vary."
+    if without := groups_without_value(estimates):
+        lacking = (
+            f"{' and '.join(without)}: {title} is not defined within strata, or does not vary."
+        )
         return Refused(settings.method, lacking)
-    about = estimates.added or (estimates,)
+    about = with_variance(estimates, 0, 1, contrast)
     if contrast == "ratio" and not all((each.rate > 0).all() for each in about):
+        names = " and ".join(estimates.groups)
         lacking = f"{names}: {title} within strata is not above 0 in both, so no ratio."
         return Refused(settings.method, lacking)
     chosen = pair_method(

@@ -34,7 +34,6 @@ from fairstats.methods.rates.strata.design import (
     pair_tables,
 )
 from fairstats.methods.rates.strata.functions import (
-    FEW_OF_WEIGHTED_RATIOS,
     FEW_THAT_COUNT,
     CellQuantity,
     groups_of_few_rows,
@@ -78,7 +77,11 @@ class StratifiedComparison(RateComparison):
     contrast : str
         ``"ratio"``, ``"difference"`` or ``"odds_ratio"``.
     pvalue_homogeneity : float
-        That one contrast holds in all strata; NaN where there is no test of it.
+        That one contrast holds in all strata; NaN where there is no test of it: of means, of
+        functions of the cells, and where sampling units lie in several strata. Of functions
+        Cochran's Q of the strata's contrasts by the delta method does not hold its size: simulated
+        at a nominal .05 (4,000 samples; 3 to 20 strata of 30 to 300 rows a group) it errs in .00 to
+        .57, about half a row more in every cell in .00 to .08.
     """
 
     further = (*RateComparison.further, "crude", "crude_verdict", "n_strata", "pvalue_homogeneity")
@@ -275,6 +278,8 @@ class _AdjustedComparisons(WithinStrata):
         is_ratio = self.scale == "ratio"
         few = []
         for comparison in self.comparisons:
+            if not comparison.tests:  # refused: it has no limits that err
+                continue
             of_pair = pair_counts(
                 self._counts_of(comparison),
                 comparison.group,
@@ -293,13 +298,7 @@ class _AdjustedComparisons(WithinStrata):
                 f" {FEW_THAT_COUNT} rows, by the weights of the strata, are too near on one side:"
                 " verdicts are wrong in up to 9% of samples."
             ]
-        if not is_ratio:
-            return words_of_few_rows(few)
-        return [
-            f"Of fewer than {FEW_OF_WEIGHTED_RATIOS} effective rows ({', '.join(few)}) limits of ratios of"
-            " weighted functions are too near on one side: verdicts are wrong in up to 7.5% of"
-            " samples."
-        ]
+        return words_of_few_rows(few, ratio=is_ratio)
 
     def _quantity_or_none(self, comparison: RateComparison) -> CellQuantity | None:
         """What a comparison by the delta method is of; None of a function of the user's."""
