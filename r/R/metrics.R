@@ -96,7 +96,14 @@ as_metric <- function(rate, n_cells) {
     return(list(parts = list(list(success = 1, case = 1:2))))
   }
   formula <- formula_of(rate)
-  list(parts = quotients_of(formula), formula = formula)
+  list(parts = quotients_of(formula), formula = formula, range = range_of_rate(rate))
+}
+
+# The least and the largest value of a rate of the table; one without an end has none there.
+range_of_rate <- function(rate) {
+  entry <- registry("rates")[[rate]]
+  end <- function(value, none) if (is.numeric(value)) value else none
+  c(end(entry$low, -Inf), end(entry$high, Inf))
 }
 
 # A metric by its name, one of the table, or a rate or criterion with an ending: `rates`,

@@ -494,7 +494,10 @@ own_limits_by_delta <- function(metric, critical) {
   reach <- lapply(about, function(one) critical * sqrt(diag(one$covariance)))
   low <- do.call(pmin, Map(function(one, by) one$rate - by, about, reach))
   high <- do.call(pmax, Map(function(one, by) one$rate + by, about, reach))
-  cbind(low, high)
+  limits <- cbind(low, high)
+  limits[!is.finite(metric$rate), ] <- NaN
+  range <- if (is.null(metric$range)) c(-Inf, Inf) else metric$range
+  pmin(pmax(limits, range[1L]), range[2L])
 }
 
 # Roots of (p - r)^2 = z^2 p(1 - p)/n (Wilson 1927).

@@ -137,6 +137,7 @@ cell_metric <- function(
       rarest_class(rows)
     },
     parts = if (length(parts)) parts,
+    range = metric$range,
     rate = all_of("rate") / length(found),
     rows = all_of("rows"),
     influence = influence,
