@@ -180,7 +180,7 @@ beside_everybody <- function(law, weight, root) {
     mean = parts[[1L]]$mean + parts[[2L]]$mean,
     v = sum(v),
     k = parts[[1L]]$k + parts[[2L]]$k,
-    size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
+    size = 1 + if (sum(v) > 0) sum(v)^2 / sum(v^2 / (sizes - 1)) else sum(sizes - 1)
   )
   observed <- law(1L, own)
   contrast <- function(ratio) {
@@ -189,8 +189,14 @@ beside_everybody <- function(law, weight, root) {
     }
     if (!ratio) {
       roots <- sqrt(c(observed$mean, everybody$mean))
-      from_group <- law(1L, own / (2 * roots[1L]) - own * share / (2 * roots[2L]))$v
-      from_others <- parts[[2L]]$v / (4 * everybody$mean)
+      variances <- c(0, 0)
+      # a root of 0 has no slope: all its errors are 0
+      if (all(roots > 0)) {
+        variances <- c(
+          law(1L, own / (2 * roots[1L]) - own * share / (2 * roots[2L]))$v,
+          parts[[2L]]$v / (4 * everybody$mean)
+        )
+      }
       # the covariance of both mean squares, which share the rows of the group, over the variance
       both <- law(1L, own * (1 + share))$v - law(1L, own * (1 - share))$v
       slope <- if (observed$v > 0) both / (4 * observed$v) else 0
@@ -199,7 +205,7 @@ beside_everybody <- function(law, weight, root) {
         parts[[2L]],
         everybody,
         slope,
-        c(from_group, from_others)
+        variances
       ))
     }
     one <- observed$mean

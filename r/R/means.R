@@ -604,13 +604,18 @@ roots_beside_all <- function(one, others, share, shares) {
       mean = sum(w * vapply(laws, `[[`, 0, "mean")),
       v = sum(v),
       k = sum(w^3 * vapply(laws, `[[`, 0, "k")),
-      size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
+      size = 1 + if (sum(v) > 0) sum(v)^2 / sum(v^2 / (sizes - 1)) else sum(sizes - 1)
     )
   }
   all <- sum_of(c(list(one), others), c(share, shares))
   rest <- sum_of(others, shares)
-  own <- 1 / (2 * sqrt(one$mean)) - share / (2 * sqrt(all$mean))
-  roots_by_parts(one, rest, all, share, c(own^2 * one$v, rest$v / (4 * all$mean)))
+  variances <- c(0, 0)
+  # a root of 0 has no slope: all its errors are 0
+  if (one$mean > 0 && all$mean > 0) {
+    own <- 1 / (2 * sqrt(one$mean)) - share / (2 * sqrt(all$mean))
+    variances <- c(own^2 * one$v, rest$v / (4 * all$mean))
+  }
+  roots_by_parts(one, rest, all, share, variances)
 }
 
 # sqrt(m1) - sqrt(m) by MOVER, each distance to a limit the larger of two: what the difference becomes
@@ -625,7 +630,9 @@ roots_by_parts <- function(one, rest, all, slope, variances) {
   }
   centre <- value[1L] - value[2L]
   laws <- list(one, all)
-  counted <- sqrt(variances / (c(one$v, all$v) / (4 * value^2)))
+  of_roots <- c(one$v, all$v) / (4 * value^2)
+  varies <- is.finite(of_roots) & of_roots > 0
+  counted <- ifelse(varies, sqrt(variances / ifelse(varies, of_roots, 1)), 1)
   found <- mover_of_two(value, function(k, critical) {
     moved <- if (k == 1L) {
       difference(limits_of_mean_square(one, critical), rest$mean) - centre

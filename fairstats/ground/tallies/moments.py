@@ -283,7 +283,8 @@ def shift_centre(centred: Floats, weights: Floats, shift: Floats) -> Floats:
     _, squared_weights, cubed_weights = weights
     return np.array(
         [
-            squares - 2 * shift * with_weight + shift**2 * squared_weights,
+            # where all numbers are equal rounding may go below 0
+            np.maximum(squares - 2 * shift * with_weight + shift**2 * squared_weights, 0.0),
             cubes
             - 3 * shift * squares_with_weight
             + 3 * shift**2 * with_squared_weight

@@ -35,6 +35,8 @@ from fairstats.numerics.means.shared_units import degrees_of_freedom
 
 #: Steps of the secant with halved ends ("Illinois"), which stand still after about ten.
 _STEPS = 40
+#: Of quantiles, so that their squares are finite; limits of any as large are the ends of [0, 1].
+_LARGEST_QUANTILE = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +192,8 @@ def _score_limits(
     area = np.asarray(area, dtype=np.float64)
     if area.ndim == 0:
         area = float(area)
+    # Student's t of few degrees of freedom has quantiles whose squares overflow
+    z = np.minimum(z, _LARGEST_QUANTILE)
 
     def excess(value: Numbers) -> Numbers:
         return (area - value) ** 2 - z**2 * variance_at(value)

@@ -228,7 +228,11 @@ def _effective_numbers(shares: Floats, squares: Floats, order: float) -> Floats:
 def _chance_below(shares: Floats, starts: NDArray[np.intp], order: float) -> Floats:
     """The part of every row that lies below the quantile; rows of one value share it."""
     ends = np.append(starts[1:], shares.size - 1)
-    of_values = (order - shares[starts]) / (shares[ends] - shares[starts])
+    width = shares[ends] - shares[starts]
+    has_width = width > 0
+    # a weight too small to move the sum of the others lies wholly on one side
+    is_below = (shares[starts] < order).astype(np.float64)
+    of_values = np.divide(order - shares[starts], width, out=is_below, where=has_width)
     return np.repeat(np.clip(of_values, 0.0, 1.0), ends - starts)
 
 

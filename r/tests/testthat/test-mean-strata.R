@@ -218,3 +218,34 @@ test_that("net benefit and rates along cut-offs have comparisons within strata",
     expect_equal(within$pvalue_adjusted, stats::p.adjust(within$pvalue, "holm"))
   }
 })
+
+test_that("roots of 0 beside everybody have limits, or none and a verdict that says so", {
+  # witness: closed form of the estimate; limits of one stratum are those without strata
+  k <- 1:240
+  d <- data.frame(sex = c("f", "m")[1 + k %% 2], zero = 0, one = 1)
+  d$error <- ifelse(d$sex == "f", 0, (k * 37) %% 101 / 50 - 1)
+  of <- function(...) {
+    fs_prediction_errors(
+      d,
+      "error",
+      "zero",
+      "sex",
+      metric = "root_mean_squared_error",
+      comparisons = "overall",
+      ...
+    )
+  }
+  crude <- of()
+  within <- attr(of(strata = "one"), "stratified")
+  m <- within$group == "m"
+  expect_equal(
+    within$estimate[m],
+    sqrt(mean(d$error[d$sex == "m"]^2)) - sqrt(mean(d$error^2)),
+    tolerance = 1e-12
+  )
+  expect_equal(within$ci_low, crude$ci_low, tolerance = 1e-9)
+  expect_equal(within$ci_high, crude$ci_high, tolerance = 1e-9)
+  expect_equal(crude$verdict[crude$group == "f"], "insufficient evidence")
+  ratios <- attr(of(strata = "one", contrast = "ratio"), "stratified")
+  expect_equal(ratios$verdict, rep("insufficient evidence", 2))
+})

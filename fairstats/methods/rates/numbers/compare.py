@@ -401,9 +401,8 @@ def compare_numbers(
     if chosen_by_data and simultaneous is None:
         simultaneous = "max-z"
     if simultaneous and len(pairs_possible) > 1:
-        variances = values.variances() / (group_values**2 if ratio else 1.0)
-        if simultaneous == "max-z" and np.isfinite(variances).all():
-            joint_law = MaxZ(_covariance_of_contrasts(variances, counts, pairs_possible))
+        if simultaneous == "max-z":
+            joint_law = _joint_law(values, group_values, counts, pairs_possible, ratio=ratio)
         levels = (
             level_of_each(levels[0], len(pairs_possible), joint_law),
             level_of_each(levels[1], len(pairs_possible), joint_law),
@@ -453,6 +452,25 @@ def pairs_of(comparisons: str, n_groups: int, reference: int) -> list[tuple[int,
     if comparisons == "overall":
         return [(group, ALL_PLACE) for group in range(n_groups)]
     return make_pairs(n_groups, reference, comparisons)
+
+
+def _joint_law(
+    values: GroupValues,
+    group_values: Floats,
+    counts: MomentCounts,
+    pairs: list[tuple[int, int]],
+    *,
+    ratio: bool,
+) -> MaxZ | None:
+    """That of all contrasts; None where the value of a group has no error."""
+    variances = values.variances()
+    if ratio:
+        # a value of 0 has no ratio, nor an error of one
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variances = variances / group_values**2
+    if not np.isfinite(variances).all():
+        return None
+    return MaxZ(_covariance_of_contrasts(variances, counts, pairs))
 
 
 def _covariance_of_contrasts(

@@ -768,11 +768,12 @@ def _regressions_by_stratum(
     sizes = label_sizes(crossed).sizes.min(axis=1)
     has_one = [not note for note in values.notes]
     enough = np.array(has_one) & (sizes >= LEAST_OF_STRATUM)
+    kind = "clusters" if within.cells.clustered else "rows"
     return CellValues(
         values=values,
         enough=enough.reshape(shape),
         positive=np.ones(shape, dtype=bool),
-        needs=f"{LEAST_OF_STRATUM} rows of each label of both, which the scores do not separate",
+        needs=f"{LEAST_OF_STRATUM} {kind} of each label of both, which the scores do not separate",
         biases=np.array([coefficient.bias for coefficient in values.coefficients]),
     )
 

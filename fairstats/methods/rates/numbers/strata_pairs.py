@@ -343,6 +343,15 @@ class PairBesideAll(PairWithinStrata):
             columns[name] = np.array([float(getattr(part, name)) for part in parts])
         return sum_of_means(Moments(**columns), np.ones(2))
 
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """The same; a ratio needs a mean of all others, too: without one it is 1 over a share."""
+        found = super().why_not(position, ratio=ratio)
+        if found or not ratio or position == 0 or not self.used.any():
+            return found
+        if not float(self.of_others(self.own_shares()).mean) > 0:
+            return f"all others than {self.names[0]} have the mean 0, so no ratio."
+        return ""
+
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
         """Beside everybody; equality is that with all others."""
         if ratio:
@@ -382,10 +391,14 @@ class PairBesideAll(PairWithinStrata):
         own = self.mean(0)
         everybody = self.mean(1)
         values = (math.sqrt(float(own.mean)), math.sqrt(float(everybody.mean)))
-        slopes = shares * (1 / (2 * values[0]) - share / (2 * values[1]))
-        from_group = float(self.of_group(slopes).variance)
         others = self.of_others(shares * (1 - share))
-        from_others = float(others.variance) / (4 * values[1] ** 2)
+        from_group = 0.0
+        from_others = 0.0
+        # a root of 0 has no slope: all its errors are 0
+        if min(values) > 0:
+            slopes = shares * (1 / (2 * values[0]) - share / (2 * values[1]))
+            from_group = float(self.of_group(slopes).variance)
+            from_others = float(others.variance) / (4 * values[1] ** 2)
         # how far everybody's mean square moves with the group's: their covariance, over its variance
         apart = [float(self.of_group(shares * (1 + sign * share)).variance) for sign in (1, -1)]
         variance = float(own.variance)
@@ -400,7 +413,8 @@ class PairBesideAll(PairWithinStrata):
         """What a table says of one stratum."""
         alone = np.arange(len(self.strata)) == place
         pair = replace(self, used=alone, shares=np.ones(1))
-        has_both = min(int(n[place]) for n in self.n) > 0
+        # rows without weight are counted, and have no mean
+        has_both = min(float(weight[place]) for weight in self.weights) > 0
         values = [math.nan, math.nan]
         estimate = math.nan
         limits = (math.nan, math.nan)
