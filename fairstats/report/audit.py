@@ -374,8 +374,7 @@ def audit(
     )
     columns = with_subgroup_columns(columns, subgroups)
     columns = with_circumstances(columns, circumstances, has_rows=not isinstance(frame, Tally))
-    if columns.outcome is None:
-        check_outcomes(columns.y_true, columns.y_pred)
+    check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
     check_flag("intersections", intersections)
     check_flag("risks", risks)
     _refuse_what_changes_nothing(

@@ -462,9 +462,9 @@ def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tupl
     return result
 
 
-def check_outcomes(y_true: Any, y_pred: Any) -> None:
-    """Raise where there is neither a prediction nor an outcome."""
-    if y_true is None and y_pred is None:
+def check_outcomes(y_true: Any, y_pred: Any, number: Any = None) -> None:
+    """Raise where there is neither a prediction nor an outcome, nor a column of numbers."""
+    if y_true is None and y_pred is None and number is None:
         raise InputError(
             "y_pred",
             got="None for both y_true and y_pred",

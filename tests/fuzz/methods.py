@@ -158,6 +158,7 @@ def _further(family: str) -> list[Any]:
             within.strata(),
             two.paired(),
             fs.tally(people, outcome="s", sensitive_features="sex").numbers(),
+            fs.results.SizeCounts.from_counts({"a": (20,), "b": (30,)}),
         ]
         return [plain, *parts, plain.selection(), fs.results.Interval(0.2, 0.7, 0.95, "wilson")]
     if family == "rates":

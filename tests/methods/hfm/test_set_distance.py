@@ -60,7 +60,8 @@ def test_maximum_equals_brute_force(
 ) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     with pytest.MonkeyPatch.context() as patch:  # the ways of large data, on small data
-        patch.setattr(nearest, "_FEW_PAIRS", 0)
+        patch.setattr(nearest, "_PAIRS_AT_ONCE", 0)
+        patch.setattr(nearest, "_PAIRS_AT_ONCE_FLAT", 0)
         patch.setattr(nearest, "_FEW_ROWS", 2)
         patch.setattr(nearest, "_MANY_ROWS", 8)
         patch.setattr(nearest, "_WORTH_CELLS", 0 if cells else np.inf)
