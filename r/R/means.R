@@ -688,17 +688,26 @@ mean_values <- function(m, root = FALSE) {
       ))
     }
     if (reference == -2L) {
-      fine <- !any(vapply(seq_len(count), function(h) refused(laws[[h]], m$negative[h], ratio), NA))
-      v <- share[others]^2 * variance[others]
-      sizes <- vapply(laws[others], `[[`, 0, "size")
+      sets <- with_small_together(m, laws, others)
+      of_sets <- lapply(sets, function(set) {
+        if (length(set) == 1L) laws[[set]] else law_of_mean(pool_moments(m, set))
+      })
+      negative <- vapply(sets, function(set) as.numeric(sum(m$negative[set])), 0)
+      fine <- !refused(laws[[g]], m$negative[g], ratio) &&
+        !any(mapply(refused, of_sets, negative, ratio))
+      weight <- vapply(sets, function(set) sum(share[set]), 0)
+      v <- weight^2 * vapply(of_sets, `[[`, 0, "v")
+      sizes <- vapply(of_sets, `[[`, 0, "size")
       parts <- list(
         mean = sum(share[others] * m$mean[others]),
         v = sum(v),
-        k = sum(share[others]^3 * vapply(laws[others], `[[`, 0, "k")),
+        k = sum(weight^3 * vapply(of_sets, `[[`, 0, "k")),
         size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
       )
-      of_all <- if (root && !ratio) {
-        roots_beside_all(laws[[g]], laws[others], share[g], share[others])
+      of_all <- if (!fine) {
+        NULL
+      } else if (root && !ratio) {
+        roots_beside_all(laws[[g]], of_sets, share[g], weight)
       } else if (ratio) {
         mean_ratio(laws[[g]], parts, share[g], root)
       } else {
@@ -709,7 +718,7 @@ mean_values <- function(m, root = FALSE) {
         value = back(sum(share * m$mean)),
         n = sum(m$n),
         own = function(critical) interval(everybody, critical),
-        contrast = if (fine) of_all
+        contrast = of_all
       ))
     }
     fine <- !refused(laws[[g]], m$negative[g], ratio) &&
@@ -731,6 +740,26 @@ mean_values <- function(m, root = FALSE) {
     own = own,
     method = "Welch, Hall's transformation"
   )
+}
+
+# Other groups as sets: those of too few units are one, which the smallest of the others join while
+# all of these are too few, too.
+with_small_together <- function(m, laws, others) {
+  units <- vapply(laws[others], `[[`, 0, "size")
+  ascending <- others[order(units)]
+  together <- integer()
+  enough <- TRUE
+  for (place in ascending) {
+    if (enough && laws[[place]]$size >= FEWEST_UNITS - 1e-9) {
+      break
+    }
+    together <- c(together, place)
+    enough <- law_of_mean(pool_moments(m, together))$size >= FEWEST_UNITS - 1e-9
+  }
+  if (!length(together)) {
+    return(as.list(others))
+  }
+  c(list(together), as.list(setdiff(others, together)))
 }
 
 # The rows of every group, and behind them those of all others of each where `rest`.

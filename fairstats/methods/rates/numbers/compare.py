@@ -161,6 +161,39 @@ class MeanValues:
         place = [int(other != group) for other in range(len(self.counts.groups))]
         return self.counts._with_new_groups((self.counts.groups[group], REST), place)
 
+    def with_small_others_together(self, group: int) -> tuple[MeanValues, int]:
+        """The same, with other groups of too few units as one group, and the place of this one.
+
+        Where all of these are too few, too, the smallest of the others joins them, and so on.
+        """
+        units = self.counts.effective_units
+        others = [place for place in range(units.size) if place != group]
+        others.sort(key=lambda place: float(units[place]))
+        together: list[int] = []
+        enough = True
+        counts = self.counts
+        for place in others:
+            if enough and units[place] >= MIN_UNITS - 1e-9:
+                break
+            together.append(place)
+            counts = self._with_one_group(group, together)
+            enough = bool(counts.effective_units[1] >= MIN_UNITS - 1e-9)
+        if not together:
+            return self, group
+        return MeanValues(counts, self.column, self.root), 0
+
+    def _with_one_group(self, group: int, together: list[int]) -> MomentCounts:
+        """A group, some others as one group, and the rest as they are."""
+        kept = [place for place in range(len(self.counts.groups)) if place not in together]
+        kept.remove(group)
+        places = {group: 0} | dict.fromkeys(together, 1)
+        for new_place, place in enumerate(kept, start=2):
+            places[place] = new_place
+        names = [self.counts.groups[place] for place in (group, together[0], *kept)]
+        return self.counts._with_new_groups(
+            tuple(names), [places[place] for place in range(len(places))]
+        )
+
     def contrast_with_all(self, group: int, *, ratio: bool) -> NumberContrast:
         """Against the mean of all rows, the shares of the groups fixed."""
         shares = self.counts.weights[0] / self.counts.weights[0].sum()
@@ -637,12 +670,20 @@ def _find_side(
         )
     everybody = counts._with_new_groups((OVERALL,), [0] * len(counts.groups))
     overall = MeanValues(everybody, means.column, means.root)
-    refused = refused or any(means.why_not(place, ratio=ratio) for place in others)
+    merged, place_of_group = means.with_small_others_together(group)
+    lacking = [
+        place
+        for place in range(len(merged.counts.groups))
+        if place != place_of_group and merged.why_not(place, ratio=ratio)
+    ]
+    contrast = None
+    if not refused and not lacking:
+        contrast = merged.contrast_with_all(place_of_group, ratio=ratio)
     return Side(
         name=OVERALL,
         n=int(counts.n.sum()),
         value=overall.value(0),
         interval=overall.interval(0, z),
-        positions=tuple(others),
-        contrast=None if refused else means.contrast_with_all(group, ratio=ratio),
+        positions=() if contrast is not None or refused else tuple(others),
+        contrast=contrast,
     )

@@ -652,3 +652,71 @@ def test_a_root_beside_all_has_the_error_of_the_jackknife() -> None:
         comparisons="overall",
     )
     assert alone["most"].std_error < 0.2 * alone["few"].std_error
+
+
+@pytest.mark.parametrize(
+    ("sizes", "together"),
+    [
+        ([200, 150, 5], {"c": "b"}),
+        ([60, 7, 8, 9], {"c": "b", "d": "b"}),
+        ([120, 60, 25, 3], {"d": "c"}),
+    ],
+)
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+def test_small_groups_do_not_keep_others_from_everybody(
+    sizes: list[int], together: dict[str, str], contrast: Any
+) -> None:
+    """Small others count as one group, with the smallest of the rest where that is small, too.
+
+    Witness: the same rows with these groups under one name. (Before: a group of five rows left
+    every group without an answer.)
+    """
+    rng = np.random.default_rng(5)
+    groups = np.repeat(list("abcd")[: len(sizes)], sizes)
+    wage = rng.exponential(1.0, groups.size) * np.where(groups == "a", 1.3, 1.0)
+    merged = np.array([together.get(group, group) for group in groups])
+    options: dict[str, Any] = {"comparisons": "overall", "contrast": contrast}
+    with pytest.warns(InsufficientEvidenceWarning):
+        found = fs.means(wage, sensitive_features=groups, **options)
+    same = fs.means(wage, sensitive_features=merged, **options)
+    assert_same_comparison(found["a"], same["a"])
+    assert found["a"].rate_reference == pytest.approx(wage.mean(), rel=1e-12)
+    assert found[max(groups)].verdict == "insufficient evidence"
+    assert "means need 20" in found[max(groups)].note
+    predicted = wage + rng.normal(0, 1, wage.size)
+    options["metric"] = "root_mean_squared_error"
+    with pytest.warns(InsufficientEvidenceWarning):
+        found = fs.prediction_errors(wage, predicted, sensitive_features=groups, **options)
+    same = fs.prediction_errors(wage, predicted, sensitive_features=merged, **options)
+    assert_same_comparison(found["a"], same["a"])
+
+
+def assert_same_comparison(one: Any, other: Any) -> None:
+    """Sums of merged groups are added in another order: 1e-9."""
+    assert one.verdict == other.verdict
+    for numbers in ("estimate", "std_error", "pvalue", "pvalue_verdict"):
+        assert getattr(one, numbers) == pytest.approx(getattr(other, numbers), rel=1e-9)
+    for end in ("low", "high"):
+        of_one = getattr(one.confidence_interval, end)
+        assert of_one == pytest.approx(getattr(other.confidence_interval, end), rel=1e-9)
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("sizes", [[60, 7, 8, 9], [200, 150, 5]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_small_groups_beside_everybody_in_r(sizes: list[int], weighted: bool) -> None:
+    rng = np.random.default_rng(6)
+    groups = np.repeat(list("abcd")[: len(sizes)], sizes)
+    wage = rng.exponential(1.0, groups.size)
+    weight = rng.choice([1.0, 2.0], groups.size) if weighted else None
+    for contrast in ("difference", "ratio"):
+        with pytest.warns(InsufficientEvidenceWarning):
+            found = fs.means(
+                wage,
+                sensitive_features=groups,
+                comparisons="overall",
+                contrast=contrast,
+                sample_weight=weight,
+            )
+        assert found["a"].verdict != "insufficient evidence"
+        assert set(fs.crosscheck(found).to_frame()["verdict"]) == {"agrees"}
