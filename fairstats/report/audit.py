@@ -170,9 +170,9 @@ def audit(
         they are, as `tally` does. Or a `Tally`, which knows its columns and takes no names; or what
         `adverse_impact` found, or a monitor has watched, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
-        Outcome, prediction (at least one of them, or `outcome`), and score in [0, 1] (larger = favourable; adds
-        MADD and, with outcomes, ABROCA). Of several models ``{name: column}``: the first is
-        audited, and a section compares all of them (of rows in memory).
+        Outcome, prediction (at least one of them, or `outcome`), and score in [0, 1] (larger =
+        favourable; adds MADD and, with outcomes, ABROCA). Of several models ``{name: column}``: the
+        first is audited, and a section compares all of them (of rows in memory).
     sensitive_features : str or sequence of str
         Sensitive columns. Several are audited one by one and crossed.
     reference : hashable or mapping, optional

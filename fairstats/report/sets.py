@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SizeCounts
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.registry import RATES
+from fairstats.ground.registry import RATES, Title
 from fairstats.ground.results import Comparison
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.verdict import fair_range
@@ -18,7 +18,7 @@ from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.result import NumbersResult
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.strata.result import StratifiedComparison
+from fairstats.methods.rates.strata.result import StratifiedComparison, WithinStrata
 from fairstats.report.claims import Claim
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (
@@ -125,7 +125,8 @@ class NumbersOfGroups:
 def numbers_of_groups(results: Sequence[Any]) -> Iterator[NumbersOfGroups]:
     """What the comparisons of numbers say of each group by itself, one for each metric."""
     for result in results:
-        if not isinstance(result, NumbersResult):
+        # an adjusted value is one of a pair: beside another group it is another
+        if not isinstance(result, NumbersResult) or isinstance(result, WithinStrata):
             continue
         values: dict[Hashable, tuple[float, float, float]] = {}
         for comparison in result.comparisons:
@@ -138,10 +139,9 @@ def numbers_of_groups(results: Sequence[Any]) -> Iterator[NumbersOfGroups]:
                 ),
             ):
                 values[label] = (value, ends.low, ends.high)
-        title, _, _ = result.title.partition(":")
         yield NumbersOfGroups(
             metric=result.comparisons[0].metric,
-            title=title,
+            title=Title(result.title).label,
             confidence_level=result.settings.confidence_level,
             values=values,
         )

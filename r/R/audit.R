@@ -285,6 +285,10 @@ fs_audit <- function(
     }
     input$stratum <- read_strata(data, strata, input, strata)
     if (!is.null(outcome)) {
+      amounts <- checked_amounts(column_of(data, outcome, "outcome"), "outcome")
+      if (!is.null(predicted)) {
+        checked_amounts(column_of(data, predicted, "predicted"), "predicted")
+      }
       input$numbers <- list(
         data = data,
         sensitive_features = set,
@@ -292,7 +296,8 @@ fs_audit <- function(
         predicted = predicted,
         sample_weight = sample_weight,
         cluster = cluster,
-        strata = strata
+        strata = strata,
+        negative = any(amounts < 0)
       )
     }
     input
@@ -314,6 +319,13 @@ fs_audit <- function(
   claims <- attr(table, "claims")
   searched <- NULL
   if (!is.null(subgroups)) {
+    if (is.null(y_true) && is.null(y_pred)) {
+      stop_argument(
+        "subgroups",
+        "subgroups without `y_true` and `y_pred`",
+        "subgroups beside labels: they are compared by a rate"
+      )
+    }
     if (!is.null(sample_weight) || !is.null(cluster)) {
       stop_argument("subgroups", "subgroups of weighted or clustered rows", "rows of equal weight")
     }
@@ -546,10 +558,9 @@ audited_numbers <- function(numbers, reference, options) {
     options[c("comparisons", "threshold", "confidence_level", "simultaneous", "adjust")],
     list(reference = reference, margin = 0)
   )
-  negative <- any(numbers$data[[numbers$outcome]] < 0)
   found <- list(do.call(
     fs_means,
-    c(shared, y = numbers$outcome, contrast = if (negative) "difference" else "ratio")
+    c(shared, y = numbers$outcome, contrast = if (numbers$negative) "difference" else "ratio")
   ))
   if (!is.null(numbers$predicted)) {
     columns <- c(shared, y_true = numbers$outcome, y_pred = numbers$predicted)

@@ -176,7 +176,7 @@ read_number_columns <- function(arguments, names) {
   )
   data <- if (!is.null(read$data)) checked_frame(read$data)
   scene$numbers <- lapply(stats::setNames(nm = names), function(name) {
-    x <- checked_numbers(column_of(data, read[[name]], name), name, -1e80, 1e80)
+    x <- checked_amounts(column_of(data, read[[name]], name), name)
     if (length(x) != scene$input$n) {
       stop_argument(name, paste(length(x), "values"), "one for each row")
     }
@@ -196,6 +196,20 @@ read_number_columns <- function(arguments, names) {
     scene$pairs <- cbind(groups, -2L)
   }
   scene
+}
+
+# Numbers whose cubes can be summed: none beyond 1e80, and some beyond 1e-80 unless all are 0.
+checked_amounts <- function(x, argument) {
+  x <- checked_numbers(x, argument, -1e80, 1e80)
+  largest <- max(abs(x))
+  if (largest > 0 && largest < 1e-80) {
+    stop_argument(
+      argument,
+      paste("no number beyond", format(largest)),
+      "some beyond 1e-80; change the unit"
+    )
+  }
+  x
 }
 
 # A comparison of numbers as a row of the tidy table; `n`: rows of the group.

@@ -130,6 +130,11 @@ def test_what_the_report_says_and_draws(tmp_path: Path) -> None:
     assert {"numbers-mean", "numbers-mean-absolute-error", "numbers-mean-residual"} <= set(drawn)
     read = fs.results.AuditReport.from_json(report.to_json(tmp_path / "report.json"))
     assert str(read) == text
+    # an adjusted mean depends on the group beside which it stands: none is a group's own
+    within = audit_of(table, strata="town")
+    assert within.picture_names["sex"] == ("numbers-mean",)
+    assert "Means, within strata\n" in within.summary(full=True)
+    assert [name for name, _ in view_sets(within)[0].groups.headings] == ["Means"]
     # of outcomes alone nothing is said of a model
     assert "Conditional on the model" in report.summary(full=True)
     assert "Conditional on the model" not in audit_of(table).summary(full=True)

@@ -679,6 +679,8 @@ def growth_by_interval(
         Ends of the fair range.
     level : float
         Confidence level of one-sided limits.
+    power : float
+        Wanted probability that they leave out the nearer end of the fair range.
     log : bool
         Whether it is a ratio, which scatters as its logarithm does.
 

@@ -342,4 +342,20 @@ test_that("an audit of a number, with labels and without, has the rows of fs_mea
     fs_audit(people, y_pred = "hired", predicted = "wage", sensitive_features = "sex"),
     "beside `outcome`"
   )
+  expect_error(
+    fs_audit(people, outcome = "wage", sensitive_features = "sex", subgroups = "town"),
+    "beside labels"
+  )
+  people$text <- "much"
+  expect_error(
+    fs_audit(people, outcome = "text", sensitive_features = "sex"),
+    "`outcome`: got a char"
+  )
+  people$wage[3L] <- NA
+  expect_error(fs_audit(people, outcome = "wage", sensitive_features = "sex"), "1 missing value")
+  people$wage <- people$wage * 1e-300
+  expect_error(
+    fs_audit(people, outcome = "wage", sensitive_features = "sex", missing = "drop"),
+    "change the unit"
+  )
 })
