@@ -539,8 +539,9 @@ audit_set <- function(input, set, reference, options) {
 AUDITED_NUMBERS <- c("mean", "mean_absolute_error", "mean_residual")
 
 check_number_columns <- function(outcome, predicted) {
-  for (name in c("outcome", "predicted")) {
-    column <- get(name)
+  columns <- list(outcome = outcome, predicted = predicted)
+  for (name in names(columns)) {
+    column <- columns[[name]]
     if (!is.null(column) && (!is.character(column) || length(column) != 1L)) {
       stop_argument(name, listed(column), "the name of one column")
     }
