@@ -610,12 +610,7 @@ def _with_decision(
         comparison,
         **other_fields,
         method=decision.interval.method,
-        procedure=decision.procedure,
-        bounds=decision.bounds,
-        confidence_interval=decision.interval,
-        tests=decision.tests,
-        statistic=decision.statistic,
-        pvalue=decision.pvalue,
+        **decision.fields_of_row(),
     )
 
 

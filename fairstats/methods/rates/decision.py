@@ -13,7 +13,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
 from fairstats.ground.registry import Metric, rates_of_largest_family
@@ -75,6 +75,17 @@ class PairDecision(NamedTuple):
     pvalue: float
     tests: tuple[HypothesisTest, ...]
     procedure: Procedure
+
+    def fields_of_row(self) -> dict[str, Any]:
+        """What a comparison takes over of it, by the comparison's fields."""
+        return {
+            "procedure": self.procedure,
+            "bounds": self.bounds,
+            "confidence_interval": self.interval,
+            "tests": self.tests,
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+        }
 
 
 def smallest_expected_cell(table: Table) -> float:

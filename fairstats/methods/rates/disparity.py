@@ -253,12 +253,7 @@ def _compare_shares(
         )
         decided = replace(
             comparison,
-            procedure=decision.procedure,
-            bounds=decision.bounds,
-            confidence_interval=decision.interval,
-            tests=decision.tests,
-            statistic=decision.statistic,
-            pvalue=decision.pvalue,
+            **decision.fields_of_row(),
         )
         compared.append((decided, decision.evidence))
     result = DisparityResult(

@@ -590,12 +590,7 @@ def compare_pair(
     comparison = replace(
         comparison,
         method=method,
-        procedure=decision.procedure,
-        bounds=decision.bounds,
-        confidence_interval=decision.interval,
-        tests=decision.tests,
-        statistic=decision.statistic,
-        pvalue=decision.pvalue,
+        **decision.fields_of_row(),
     )
     return comparison, decision.evidence
 

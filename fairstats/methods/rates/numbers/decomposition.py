@@ -561,12 +561,7 @@ def _compare_part(
     return (
         replace(
             comparison,
-            procedure=decision.procedure,
-            bounds=decision.bounds,
-            confidence_interval=decision.interval,
-            tests=decision.tests,
-            statistic=decision.statistic,
-            pvalue=decision.pvalue,
+            **decision.fields_of_row(),
         ),
         decision.evidence,
     )

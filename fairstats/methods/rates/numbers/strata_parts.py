@@ -46,8 +46,8 @@ class PartCells(CellValues):
 
 
 @dataclass(frozen=True, eq=False)
-class PairOfParts(PairOfLimits):
-    """Adjusted parts of a group (position 0) and its reference (1), as `GroupValues`."""
+class _AdjustedParts(PairOfLimits):
+    """What adjusted parts have in common, beside another group and beside everybody."""
 
     def correlations_of(self, position: int) -> Floats | None:
         """Of values of the strata that are used; of uncertainty without their signs."""
@@ -65,6 +65,24 @@ class PairOfParts(PairOfLimits):
             return part.limits(z)
         low, high = super().interval(position, z)
         return max(low, 0.0), min(high, 0.25)
+
+    def _part(self, position: int) -> BrierPart | None:
+        """Miscalibration or discrimination, None for uncertainty or where no stratum is used."""
+        values = cast(PartValues, self.cells.values)
+        if not self.used.any() or values.centres is None:
+            return None
+        parts = [check_given("part", part) for part in self._parts_of_strata(position)]
+        return sum_of_parts(parts, self.shares, self.correlations_of(position))
+
+    def _parts_of_strata(self, position: int) -> list[BrierPart | None]:
+        """The part of a side in every stratum that is used."""
+        values = cast(PartValues, self.cells.values)
+        return [values.parts[place] for place in self.places[position][self.used].tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class PairOfParts(_AdjustedParts):
+    """Adjusted parts of a group (position 0) and its reference (1), as `GroupValues`."""
 
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
         """The difference, by the rule of parts without strata."""
@@ -80,40 +98,14 @@ class PairOfParts(PairOfLimits):
         """None: estimates of few rows are biased, by other amounts in every stratum."""
         return None
 
-    def _part(self, position: int) -> BrierPart | None:
-        """Miscalibration or discrimination, None for uncertainty or where no stratum is used."""
-        values = cast(PartValues, self.cells.values)
-        if not self.used.any() or values.centres is None:
-            return None
-        places = self.places[position][self.used].tolist()
-        parts = [check_given("part", values.parts[place]) for place in places]
-        return sum_of_parts(parts, self.shares, self.correlations_of(position))
-
 
 @dataclass(frozen=True, eq=False)
-class PairOfPartsBesideAll(PairBesideEverybody):
+class PairOfPartsBesideAll(_AdjustedParts, PairBesideEverybody):
     """Parts of a group (position 0) and of everybody (1), as `GroupValues`.
 
     Both are summed with the weights ω of the group, and so are, as ω², the variances of what either's
     rows add to the differences of the strata.
     """
-
-    def correlations_of(self, position: int) -> Floats | None:
-        """Of values of the strata that are used; of uncertainty without their signs."""
-        return _without_signs(self.cells, super().correlations_of(position))
-
-    def value(self, position: int) -> float:
-        """The adjusted part."""
-        part = self._part(position)
-        return super().value(position) if part is None else part.estimate
-
-    def interval(self, position: int, z: float) -> tuple[float, float]:
-        """Its limits at Φ(z) each."""
-        part = self._part(position)
-        if part is not None:
-            return part.limits(z)
-        low, high = super().interval(position, z)
-        return max(low, 0.0), min(high, 0.25)
 
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
         """The difference, by the rule of parts beside everybody without strata."""
@@ -132,17 +124,11 @@ class PairOfPartsBesideAll(PairBesideEverybody):
     def _parts_of_all(self) -> list[PartOfAll]:
         return [cast(PartOfAll, each) for each in self._of_used()]
 
-    def _part(self, position: int) -> BrierPart | None:
-        """Miscalibration or discrimination, None for uncertainty or where no stratum is used."""
-        values = cast(PartValues, self.cells.values)
-        if not self.used.any() or values.centres is None:
-            return None
+    def _parts_of_strata(self, position: int) -> list[BrierPart | None]:
+        """The group's, or everybody's."""
         if position == 0:
-            of_strata = [values.parts[place] for place in self.places[0][self.used].tolist()]
-        else:
-            of_strata = [each.of_all.parts[0] for each in self._parts_of_all()]
-        parts = [check_given("part", part) for part in of_strata]
-        return sum_of_parts(parts, self.shares, self.correlations_of(position))
+            return super()._parts_of_strata(position)
+        return [each.of_all.parts[0] for each in self._parts_of_all()]
 
 
 def _without_signs(cells: CellValues, correlations: Floats | None) -> Floats | None:

@@ -493,12 +493,7 @@ def _compare_by_delta(
         replace(
             comparison,
             method=decision.interval.method,
-            procedure=decision.procedure,
-            bounds=decision.bounds,
-            confidence_interval=decision.interval,
-            tests=decision.tests,
-            statistic=decision.statistic,
-            pvalue=decision.pvalue,
+            **decision.fields_of_row(),
         ),
         decision.evidence,
     )
