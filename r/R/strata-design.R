@@ -340,6 +340,35 @@ crosscheck_designed_strata <- function(
   compare_strata(found$tables, contrast, level, threshold, together, design = found$design)
 }
 
+# Cells of a pair in every stratum, one number after the other, as an array stratum x side x cell.
+cells_as_array <- function(x, size) {
+  aperm(array(x, c(size, 2L, length(x) / (2L * size))), c(3L, 2L, 1L))
+}
+
+# The design of a pair within strata, as pair_design() finds it of rows, of its sums.
+design_of_sums <- function(
+  rows,
+  totals,
+  squares,
+  first,
+  second,
+  products,
+  units,
+  clustered,
+  size
+) {
+  list(
+    rows = cells_as_array(rows, size),
+    totals = cells_as_array(totals, size),
+    squares = cells_as_array(squares, size),
+    first = first,
+    second = second,
+    products = products,
+    units = units,
+    clustered = clustered
+  )
+}
+
 designed_of_arrays <- function(
   rows,
   totals,
@@ -357,17 +386,7 @@ designed_of_arrays <- function(
   contrast,
   of_all
 ) {
-  as_array <- function(x) aperm(array(x, c(size, 2L, length(x) / (2L * size))), c(3L, 2L, 1L))
-  design <- list(
-    rows = as_array(rows),
-    totals = as_array(totals),
-    squares = as_array(squares),
-    first = first,
-    second = second,
-    products = products,
-    units = units,
-    clustered = clustered
-  )
+  design <- design_of_sums(rows, totals, squares, first, second, products, units, clustered, size)
   of_success <- split(successes, rep(seq_along(n_successes), n_successes))
   of_case <- split(cases, rep(seq_along(n_cases), n_cases))
   parts <- Map(function(success, case) list(success = success, case = case), of_success, of_case)

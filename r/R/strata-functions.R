@@ -323,23 +323,9 @@ delta_row <- function(one, values, metric, group, reference, level, contrast, cr
       "fieller"
     }
   }
-  row <- tidy_row(
-    sub("(\\[.*)?$", "_stratified\\1", metric),
-    group,
-    reference,
-    n = if (is.null(values)) 0 else values$rows[1L],
-    n_reference = if (is.null(values)) 0 else values$rows[2L],
-    method = method,
-    confidence_level = level,
-    ci_low = one$low,
-    ci_high = one$high,
-    statistic = one$z_equal,
-    pvalue = one$p_equal
-  )
-  same <- c("estimate", "std_error", "rate", "rate_reference", "bound_low", "bound_high")
-  row[same] <- one[same]
+  n <- if (is.null(values)) c(0, 0) else values$rows
   c(
-    row,
+    tidy_row_within(one, metric, group, reference, n, method, level),
     list(crude = crude$estimate, crude_verdict = crude$verdict),
     n_strata = if (is.null(values)) 0L else values$strata,
     # the delta method's test of it does not hold its size
@@ -394,20 +380,16 @@ crosscheck_strata_values <- function(
   units = 0,
   clustered = FALSE
 ) {
-  as_array <- function(x) aperm(array(x, c(size, 2L, length(x) / (2L * size))), c(3L, 2L, 1L))
   design <- if (!is.null(totals)) {
-    list(
-      rows = as_array(rows),
-      totals = as_array(totals),
-      squares = as_array(squares),
-      first = first,
-      second = second,
-      products = products,
-      units = units,
-      clustered = clustered
-    )
+    design_of_sums(rows, totals, squares, first, second, products, units, clustered, size)
   }
-  values <- values_in_strata(as_array(rows), as_metric(metric, size), contrast, of_all, design)
+  values <- values_in_strata(
+    cells_as_array(rows, size),
+    as_metric(metric, size),
+    contrast,
+    of_all,
+    design
+  )
   found <- if (is.null(values)) {
     no_values_in_strata()
   } else {

@@ -513,6 +513,27 @@ mantel_haenszel_test <- function(t, z) {
   c(unname(found$statistic), found$p.value)
 }
 
+# What the tidy table says of a comparison within strata; `n`: rows of both sides.
+tidy_row_within <- function(one, metric, group, reference, n, method, level) {
+  row <- tidy_row(
+    # the class, where there are several, stands last
+    sub("(\\[.*)?$", "_stratified\\1", metric),
+    group,
+    reference,
+    n = n[1L],
+    n_reference = n[2L],
+    method = method,
+    confidence_level = level,
+    ci_low = one$low,
+    ci_high = one$high,
+    statistic = one$z_equal,
+    pvalue = one$p_equal
+  )
+  same <- c("estimate", "std_error", "rate", "rate_reference", "bound_low", "bound_high")
+  row[same] <- one[same]
+  row
+}
+
 # A row of the tidy table: a group against its reference within strata, beside what it is without
 # them.
 stratified_row <- function(
@@ -534,22 +555,7 @@ stratified_row <- function(
   if (!is.null(design)) {
     method <- paste0(method, if (design$clustered) " (effective clusters)" else " (effective rows)")
   }
-  row <- tidy_row(
-    # the class, where there are several, stands last
-    sub("(\\[.*)?$", "_stratified\\1", metric),
-    group,
-    reference,
-    n = n[1L],
-    n_reference = n[2L],
-    method = method,
-    confidence_level = level,
-    ci_low = one$low,
-    ci_high = one$high,
-    statistic = one$z_equal,
-    pvalue = one$p_equal
-  )
-  same <- c("estimate", "std_error", "rate", "rate_reference", "bound_low", "bound_high")
-  row[same] <- one[same]
+  row <- tidy_row_within(one, metric, group, reference, n, method, level)
   strata <- min(vapply(tables, function(t) length(t$k1), 0L))
   c(
     row,
