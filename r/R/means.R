@@ -26,7 +26,8 @@ FEWEST_UNITS <- 20
 #' @param contrast `"difference"`, in the unit of the number, or `"ratio"`; of means also
 #'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows; or `"overall"`, all
-#'   rows, the group's own among them.
+#'   rows, the group's own among them, where other groups of fewer than 20 units count as one, which
+#'   the smallest of the rest joins while these are too few.
 #' @param strata Confounder: adds the comparison
 #'   within strata as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`, `adjusted_pvalue`,
 #'   `adjusted_verdict` and `pvalue_homogeneity`, and in full as attribute `"stratified"`; a sentence

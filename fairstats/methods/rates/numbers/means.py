@@ -159,7 +159,10 @@ def means(
         takes the group with the highest value and makes intervals and verdicts hold over all pairs.
     comparisons : {"reference", "all", "rest", "overall"}, default "reference"
         Each other group against the reference; all pairs; each group against all other rows
-        together; or against all rows, its own among them, with the groups' shares fixed.
+        together; or against all rows, its own among them, with the groups' shares fixed ("overall",
+        where other groups of fewer than 20 units count as one, which the smallest of the rest joins
+        while these are too few; quantiles need no such rule, and standardised differences 40 rows
+        of every group).
     margin : float, default 0
         Of differences: up to it a difference counts as fair. At 0 any difference that is shown is
         a violation, and none can be shown to be absent. Of standardised differences .1 or .2, say.
