@@ -430,6 +430,21 @@ crosscheck_adjusted_quantiles <- function(
   as_columns(list(row[names(row) != "method"]))
 }
 
+# What `compute` finds of everybody in the strata of these crossings.
+scores_of_all_at <- function(compute, at, metric, y, score, weight, unit) {
+  compute(
+    metric,
+    y[at$once],
+    score[at$once],
+    at$stratum[at$once],
+    at$place[at$once],
+    at$count,
+    weight[at$once],
+    unit[at$once],
+    at$g
+  )
+}
+
 crosscheck_adjusted_regressions <- function(
   metric,
   y,
@@ -445,16 +460,14 @@ crosscheck_adjusted_regressions <- function(
   cells <- regressions_of_cells(metric, y, score, cell, count, weight, cluster)
   if (of_all) {
     at <- places_of_crossings(cell, count, pair)
-    cells$all <- regressions_of_all_in_strata(
+    cells$all <- scores_of_all_at(
+      regressions_of_all_in_strata,
+      at,
       metric,
-      y[at$once],
-      score[at$once],
-      at$stratum[at$once],
-      at$place[at$once],
-      at$count,
-      weight[at$once],
-      cluster[at$once],
-      at$g
+      y,
+      score,
+      weight,
+      cluster
     )
   }
   row <- compare_adjusted_limits(cells, pair, ...)

@@ -556,17 +556,7 @@ crosscheck_adjusted_parts <- function(
   cells <- parts_of_cells(metric, y, score, cell, count, weight, unit)
   if (of_all) {
     at <- places_of_crossings(cell, count, pair)
-    cells$all <- parts_of_all_in_strata(
-      metric,
-      y[at$once],
-      score[at$once],
-      at$stratum[at$once],
-      at$place[at$once],
-      at$count,
-      weight[at$once],
-      unit[at$once],
-      at$g
-    )
+    cells$all <- scores_of_all_at(parts_of_all_in_strata, at, metric, y, score, weight, unit)
   }
   row <- compare_adjusted_parts(cells, pair, limit, level, together)
   as_columns(list(row[names(row) != "method"]))
