@@ -292,7 +292,8 @@ def farthest_row(
     if few_dimensions:
         meeting = _meet_directly(race)
         rows_left = meeting.rows
-        if meeting.n_met >= targets.n or not rows_left.size:
+        # also of rows that have met all targets: bounds from blocks of BLAS are above their minima
+        if not rows_left.size:
             return race.best
         upper_bounds = meeting.upper_bounds()
         pilot_rows = meeting.pilot_rows
