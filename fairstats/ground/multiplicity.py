@@ -27,7 +27,7 @@ _FIXED_SEED = 20180721
 _N_DRAWS = 1 << 16
 _FEWEST_DRAWS = 1 << 13
 _MOST_VALUES = 1 << 28
-#: Draws of so few estimates are kept: 4 MB at most.
+#: Draws of so few estimates are kept: 4 MB at most, twice (of two numbers of estimates).
 _FEW_ESTIMATES = 8
 #: Beyond this number of statistics there is Bonferroni alone. Numbers that are drawn at once.
 _MOST_STATISTICS = 1 << 20
@@ -196,7 +196,10 @@ def _covariance_root(
 @functools.lru_cache(maxsize=2)
 def _kept_draws(n_draws: int, n_estimates: int) -> NDArray[np.float64]:
     """The draws of a fixed seed, which every metric of an audit needs, (draws, n)."""
-    return np.random.default_rng(_FIXED_SEED).standard_normal((n_draws, n_estimates))
+    normal_draws = np.random.default_rng(_FIXED_SEED).standard_normal((n_draws, n_estimates))
+    # every later result rests on them
+    normal_draws.flags.writeable = False
+    return normal_draws
 
 
 def _draw_maxima(

@@ -264,7 +264,8 @@ def _draw_cells(
     large = np.flatnonzero(~is_small)
     if not large.size:
         # what is left over after all others is the last one's
-        small, last = small[:-1], small[-1:]
+        last = small[-1:]
+        small = small[:-1]
     given = normal() if normal is not None and least_variance.max() >= QUANTILES_FROM else None
     drawn = np.zeros((cells.shape[1], wanted.size), dtype=np.int64)
     for cell in small:
@@ -280,10 +281,13 @@ def _draw_cells(
         noise = np.ascontiguousarray(rng.standard_normal((wanted.size, large.size)).T)
         noise *= np.sqrt(share)
     else:
-        noise = (given if large.size == len(given) else given[large]) * np.sqrt(share)
+        if large.size < len(given):
+            given = given[large]
+        # a new array: what is given is shared with other draws
+        noise = given * np.sqrt(share)
     noise -= share * noise.sum(axis=0)
     if not small.size and wanted.strides == (0,) and rows.size == 1:
-        # one number, not an array of the same one
+        # all draws want the same number of rows: one spread, not as many equal ones as draws
         wanted = wanted[:1]
     noise *= np.sqrt(spread(wanted, rows))
     noise += wanted * share

@@ -93,7 +93,8 @@ class MomentCounts:
             weights = np.array([rows, rows, rows], dtype=np.float64)
             sums = [_sum_rows(values, codes, rows) for values in numbers.values()]
         else:
-            design = _Design.of(outcomes, codes, n_groups, stratified=stratified)
+            design = _Design.of(outcomes, codes, n_groups)
+            refuse_spread_clusters(design.n_spread, stratified=stratified)
             units = np.bincount(design.group_of_unit, minlength=n_groups)
             weights = design.weights
             sums = [design.sum_values(values) for values in numbers.values()]
@@ -318,7 +319,9 @@ def _sum_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """Rows with weights or clusters: `weights`, Σ W, Σ W² and Σ W³ per group."""
+    """Rows with weights or clusters: `weights`, Σ W, Σ W² and Σ W³ per group; `n_spread`: clusters with
+    rows in several groups, of which nothing here holds.
+    """
 
     codes: NDArray[np.intp]
     row_weight: Floats
@@ -326,11 +329,10 @@ class _Design:
     group_of_unit: NDArray[np.intp]
     unit_weight: Floats
     weights: Floats
+    n_spread: int
 
     @classmethod
-    def of(
-        cls, outcomes: Outcomes, codes: NDArray[np.intp], n_groups: int, *, stratified: bool
-    ) -> Self:
+    def of(cls, outcomes: Outcomes, codes: NDArray[np.intp], n_groups: int) -> Self:
         """The design of validated rows."""
         if outcomes.weight is None:
             row_weight = np.ones(codes.size)
@@ -338,10 +340,11 @@ class _Design:
             row_weight = outcomes.weight
         unit_of_row = np.arange(codes.size)
         group_of_unit = codes
+        n_spread = 0
         if outcomes.cluster is not None:
-            unit_of_row, group_of_unit = _units_within_groups(
-                outcomes.cluster.codes, codes, stratified=stratified
-            )
+            unit_of_row, group_of_unit = _units_within_groups(outcomes.cluster.codes, codes)
+            is_elsewhere = group_of_unit[unit_of_row] != codes
+            n_spread = int(np.unique(unit_of_row[is_elsewhere]).size)
         unit_sums = np.bincount(unit_of_row, row_weight, group_of_unit.size)
         unit_weight = np.asarray(unit_sums, dtype=np.float64)
         powers = (unit_weight**power for power in (1, 2, 3))
@@ -353,6 +356,7 @@ class _Design:
             group_of_unit=group_of_unit,
             unit_weight=unit_weight,
             weights=weights,
+            n_spread=n_spread,
         )
 
     def sum_values(self, values: Floats) -> tuple[Floats, Floats]:
@@ -401,12 +405,10 @@ def refuse_spread_clusters(n_spread: int, *, stratified: bool = False) -> None:
 
 
 def _units_within_groups(
-    cluster_codes: NDArray[Any], group_codes: NDArray[np.intp], *, stratified: bool
+    cluster_codes: NDArray[Any], group_codes: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The unit of every row, and the group of every unit; an error where a unit has rows in two."""
+    """The unit of every row, and a group of every unit: of one with rows in two, one of them."""
     clusters, unit_of_row = np.unique(cluster_codes, return_inverse=True)
     group_of_unit = np.full(clusters.size, -1, dtype=np.intp)
     group_of_unit[unit_of_row] = group_codes
-    n_spread = int(np.unique(unit_of_row[group_of_unit[unit_of_row] != group_codes]).size)
-    refuse_spread_clusters(n_spread, stratified=stratified)
     return unit_of_row.astype(np.intp), group_of_unit

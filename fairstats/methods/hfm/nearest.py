@@ -4,7 +4,7 @@ The directed distance max_q min_t |q − t| is the minimum of *one* row. Once so
 have a minimum of L, every row with any target within L is out of the race. So:
 
 Of not so many pairs all rows go to SciPy's loop, which leaves a row at its first target within L, or
-to a tree where rows are near copies of targets or tied: a few rows tell (`_settle_at_once`). Of more:
+to a tree where rows are near copies of targets or tied: a few rows tell (`settle_at_once`). Of more:
 
 Directly, in few dimensions: some rows are scanned exactly, then all rows that are left meet portions
 of the targets in random order, each as large as all before, and after each portion the rows with
@@ -30,31 +30,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist, directed_hausdorff
+from scipy.spatial.distance import cdist
 
 from fairstats.ground.checks import Floats
+from fairstats.methods.hfm.at_once import settle_at_once
 from fairstats.methods.hfm.blocks import TIE, Targets, Work, squared_pairs
+from fairstats.methods.hfm.race import (
+    DIRECT_CELLS,
+    MIDDLE_OF,
+    ROWS_OF_SCAN,
+    SEED,
+    SINGLE_PRECISION_BELOW,
+    Farthest,
+    FarthestRace,
+    settle_on_line,
+    through_tree,
+)
 from fairstats.methods.hfm.rows import Indices, portions
+from fairstats.methods.hfm.trees import (
+    FLAT,
+    TreeTargets,
+    in_clumps,
+    reaches_of,
+    share_visited_of,
+    tree_is_cheaper,
+)
 
-#: In no more dimensions than this the nearest target is as quick to find as a near one.
-FLAT = 3
-#: A row this many times (plus one) farther than the nearest is near enough to bound the minimum.
-_NEAR_FACTOR = 1.0
-_PORTION = 1 << 17
-#: Cells into which a sample of the targets is cut, and the sample.
-_CUTS_OF_SAMPLE = 6
-_SAMPLE_SIZE = 2048
 #: A scan of all pairs takes this many times as long per pair as blocks that drop rows.
 _FULL_SCAN_COST = 1.2
 #: Rows of a scan, and rows by which the cost of all minima is judged.
 _SCAN_ROWS = 128
 _TRIAL_ROWS = 16
-_SEED = 3
 #: More dimensions than this and lists of neighbours come quicker from all pairs than from a tree.
 _LISTED_BY_TREE = 6
 _CELLS_AT_ONCE = 1 << 20
@@ -68,9 +79,8 @@ _FAR_ROWS = 8
 _HUB_TARGETS = 32
 _ROWS_LOOKED_AT = 1024
 _LOOKED_AT = 4096
-#: Most rounds of scanning the rows with the largest upper bounds, and rows of one scan.
+#: Most rounds of scanning the rows with the largest upper bounds.
 _ROUNDS = 8
-_ROWS_OF_SCAN = 16
 #: Fewer rows are scanned at once; with more it is worth looking for those that both sets hold.
 _FEW_ROWS = 48
 _MANY_ROWS = 4_000
@@ -95,135 +105,12 @@ _SCANNED_BETWEEN = 8
 _MANY_PAIRS = 150
 #: From so many dimensions on, portions after the first are met by blocks of BLAS.
 _BOUNDED_FROM = 6
-#: Targets whose mean is a middle from which rows are far.
-_MIDDLE_OF = 256
 #: Up to so many pairs rows are settled at once where they can be; in few dimensions portions of more
 #: are as quick.
 _PAIRS_AT_ONCE = 1 << 24
 _PAIRS_AT_ONCE_FLAT = 1 << 22
-#: Rows by which that is judged, targets for the leaves of a tree, and rows of SciPy's loop that
-#: decide where it is in doubt.
-_JUDGED_ROWS = 5
-_JUDGED_TARGETS = 400
-_FIRST_OF_LOOP = 16
-#: Squared distance to the nearest target, of that to the 16th, up to which a row is a near copy.
-_NEAR_COPY = 1e-3
-#: Nanoseconds of a row of the loop besides its targets.
-_LOOP_ROW = 40
-#: The loop is taken before other ways that are expected to be up to so many times as quick: L rises
-#: more than the first rows tell.
-_LOOP_BEFORE = 2.5
-#: Nanoseconds of a row put to a tree at least, whose leaves have so many targets; targets that a row
-#: visits up to which leaves need not be compact.
-_TREE_ROW = 350
-_FEW_VISITED = 24
-_LEAF = 16
-#: Distances computed directly at a time.
-_DIRECT_CELLS = 1 << 17
 #: Nanoseconds that blocks of BLAS need before their first row.
 _BLOCKS_BEGIN = 1e7
-#: So many targets and their tree fit into the cache: a query takes half the time. A smaller sample
-#: then says how much of it is visited.
-_SMALL_TREE = 10_000
-_SMALL_SAMPLE = 256
-#: Single precision may bound a distance only where its rounding is below this share of L².
-_SINGLE_PRECISION_BELOW = 0.02
-
-
-class TreeTargets:
-    """A k-d tree of the targets."""
-
-    def __init__(self, targets: Targets) -> None:
-        self._targets = targets
-        self._tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=targets.d > FLAT)
-
-    def nearest(self, queries: Floats, eps: float = 0.0) -> tuple[Floats, Indices]:
-        """Squared distance of every query to its nearest row, or to one at most 1 + eps times as
-        far; that row.
-        """
-        squared = np.empty(len(queries))
-        nearest = np.empty(len(queries), dtype=np.intp)
-        order = _in_clumps(queries)
-        for portion in portions(len(queries), _PORTION):
-            row_numbers = order[portion]
-            _, found = self._tree.query(queries.take(row_numbers, axis=0), eps=eps)
-            nearest[row_numbers] = found
-            squared[row_numbers] = squared_pairs(queries, row_numbers, self._targets.rows, found)
-        self._targets.work.tree_queries += len(queries)
-        return squared, nearest
-
-
-def tree_is_cheaper(
-    share_visited: Callable[[], float],
-    targets: Targets,
-    *,
-    pairs: float,
-    n_left: int,
-    pair_cost: float | None = None,
-) -> bool:
-    """Whether a tree is expected to settle rows in less time than blocks of BLAS.
-
-    `share_visited`: asked for the share of the targets that a row visits, where that counts;
-    `pairs` per row that blocks would evaluate; `n_left` rows to be settled; `pair_cost`:
-    nanoseconds a pair takes, by default in blocks.
-
-    Blocks: n_left·pairs·(2 + 0.03·d). Tree: 25·n·log₂ n to build it, and per row the smaller of
-    300·1.5^d (what uniform rows take in few dimensions) and 0.8·d per target visited, at least
-    3,000; half of the first, and n/8, where the tree is small. A tree visits the cells within a
-    row's distance: few in few dimensions, and in any where rows are near copies of targets; nearly
-    all of them otherwise.
-    """
-    n_targets = targets.n
-    n_dimensions = targets.d
-    if pair_cost is None:
-        pair_cost = 2 + 0.03 * n_dimensions
-    blocks_cost = n_left * pairs * pair_cost
-    build_cost = 25 * n_targets * np.log2(max(n_targets, 2))
-    if blocks_cost <= build_cost:
-        return False
-    cost_per_row = (150 if n_targets <= _SMALL_TREE else 300) * 1.5**n_dimensions
-    if n_left * cost_per_row + build_cost > blocks_cost:
-        cost_per_row = min(
-            cost_per_row,
-            max(0.8 * n_dimensions * n_targets * share_visited(), min(3000, n_targets / 8)),
-        )
-    return bool(n_left * cost_per_row + build_cost < blocks_cost)
-
-
-def _reaches(squared: Floats, *, near: bool) -> Floats:
-    """How far rows look, of the squared distances to their nearest targets; `near`: whether a near
-    target is enough.
-    """
-    return np.sqrt(squared) / (1 + _NEAR_FACTOR * near)
-
-
-def _share_visited(queries: Floats, reaches: Floats, rows: Floats) -> float:
-    """Mean share of the cells of a coarse tree that lie within a query's reach."""
-    small = len(rows) <= _SMALL_TREE
-    tree_cells = rows[:: max(len(rows) // (_SMALL_SAMPLE if small else _SAMPLE_SIZE), 1)][None]
-    for _ in range(_CUTS_OF_SAMPLE - small):
-        if tree_cells.shape[1] < 2:
-            break
-        tree_cells = _cut_in_halves(tree_cells)
-    lower_corners = tree_cells.min(axis=1)
-    upper_corners = tree_cells.max(axis=1)
-    query_rows = queries[:, None, :]
-    beyond = np.maximum(np.maximum(lower_corners - query_rows, query_rows - upper_corners), 0.0)
-    return float((np.sqrt((beyond**2).sum(axis=2)) <= reaches[:, None]).mean())
-
-
-def _cut_in_halves(tree_cells: Floats) -> Floats:
-    """Every cell cut at the median of its widest side, (cells, rows, d) → (2·cells, rows/2, d).
-
-    Of an odd number of rows the last one is left out.
-    """
-    n_cells, n_rows, n_dimensions = tree_cells.shape
-    widest = np.ptp(tree_cells, axis=1).argmax(axis=1)
-    along_widest = tree_cells[np.arange(n_cells), :, widest]
-    half = n_rows // 2
-    order = np.argsort(along_widest, axis=1)[:, : 2 * half]
-    in_order = tree_cells[np.arange(n_cells)[:, None], order]
-    return in_order.reshape(2 * n_cells, half, n_dimensions)
 
 
 def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
@@ -233,10 +120,10 @@ def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
     n_queries = len(queries)
     if targets.d == 1:
         return nearest_on_line(queries, targets)
-    sample = queries[np.random.default_rng(_SEED).integers(0, n_queries, size=_TRIAL_ROWS)]
+    sample = queries[np.random.default_rng(SEED).integers(0, n_queries, size=_TRIAL_ROWS)]
     squared, _ = targets.scan(sample)
     if tree_is_cheaper(
-        lambda: _share_visited(sample, _reaches(squared, near=False), targets.rows),
+        lambda: share_visited_of(sample, reaches_of(squared, near=False), targets.rows),
         targets,
         pairs=_FULL_SCAN_COST * targets.n,
         n_left=n_queries,
@@ -265,20 +152,6 @@ def nearest_on_line(queries: Floats, targets: Targets) -> tuple[Floats, Indices]
     )
     targets.work.distances += 2 * query_values.size
     return (target_values[nearest_places] - query_values) ** 2, sorted_order[nearest_places]
-
-
-def _settle_on_line(race: _FarthestRace) -> None:
-    """Settle all rows in one dimension: values in order are quicker than their places."""
-    target_values = np.sort(race.targets.rows[:, 0])
-    query_values = race.queries[:, 0]
-    places = np.searchsorted(target_values, query_values)
-    above = target_values.take(places, mode="clip")
-    below = target_values.take(places - 1, mode="clip")
-    gaps = np.minimum(np.abs(above - query_values), np.abs(query_values - below))
-    race.targets.work.distances += 2 * query_values.size
-    row = np.array([gaps.argmax()])
-    nearest = np.array([np.abs(race.targets.rows[:, 0] - query_values[row]).argmin()])
-    race.offer(row, squared_pairs(race.queries, row, race.targets.rows, nearest), nearest)
 
 
 def nearest_rows(
@@ -374,7 +247,7 @@ def _listed_by_tree(
     take a third of the time.
     """
     tree = cKDTree(targets)
-    order = tree.indices if same else _in_clumps(queries)
+    order = tree.indices if same else in_clumps(queries)
     for portion in portions(len(queries), _LISTED_AT_ONCE):
         row_numbers = order[portion]
         found = np.asarray(tree.query(queries.take(row_numbers, axis=0), k=k + same)[1])
@@ -386,87 +259,6 @@ def _listed_by_tree(
             neighbours = neighbours[~is_own_row].reshape(row_numbers.size, k)
         squared = squared_pairs(queries, np.repeat(row_numbers, k), targets, neighbours.ravel())
         yield row_numbers, squared.reshape(-1, k), neighbours
-
-
-def _in_clumps(rows: Floats) -> Indices:
-    """An order of rows in which those that lie together stand together."""
-    if len(rows) <= _SMALL_TREE:
-        return np.arange(len(rows))
-    return np.asarray(cKDTree(rows, balanced_tree=False, compact_nodes=False).indices)
-
-
-class Farthest(NamedTuple):
-    """The row that is farthest from the targets.
-
-    Its squared minimum, the row, its nearest target.
-    """
-
-    squared: float
-    query: int
-    target: int
-
-
-class _FarthestRace:
-    """Rows still in the race, and the best of those that were scanned."""
-
-    def __init__(self, queries: Floats, targets: Targets, floor: float) -> None:
-        self.queries = queries
-        self.targets = targets
-        self.best = Farthest(floor, 0, 0)
-
-    @property
-    def dropped_at(self) -> float:
-        """Squared distance of a target that takes a row out of the race: L², and what is a tie."""
-        return self.best.squared * (1 + TIE)
-
-    def scan_type(self) -> type[np.floating[Any]]:
-        """Single precision where its rounding is small beside L, as it is so far."""
-        targets = self.targets
-        rounding = 4 * targets.gamma(np.float32) * targets.typical_norm / targets.unit**2
-        if rounding < _SINGLE_PRECISION_BELOW * self.best.squared:
-            return np.float32
-        return np.float64
-
-    def scan(self, rows: Indices) -> tuple[Floats, Indices]:
-        """Scan rows; L rises where one of them is farther.
-
-        Rows are left as soon as they are out.
-        """
-        squared, nearest = self.targets.scan(self.queries[rows], at_least=self.dropped_at)
-        self.offer(rows, squared, nearest)
-        return squared, nearest
-
-    def scan_directly(self, rows: Indices) -> Floats:
-        """Scan few rows by direct differences, to the end; L rises where one of them is farther.
-
-        Their squared minima.
-        """
-        squared = np.empty(rows.size)
-        nearest = np.empty(rows.size, dtype=np.intp)
-        for portion in portions(rows.size, max(_DIRECT_CELLS // self.targets.n, 1)):
-            distances = cdist(self.queries[rows[portion]], self.targets.rows, "sqeuclidean")
-            self.targets.work.distances += distances.size
-            nearest[portion] = distances.argmin(axis=1)
-            squared[portion] = squared_pairs(
-                self.queries, rows[portion], self.targets.rows, nearest[portion]
-            )
-        self.offer(rows, squared, nearest)
-        return squared
-
-    def scan_all(self, rows: Indices, size: int) -> None:
-        """Scan many rows, so many at a time."""
-        for portion in portions(rows.size, size):
-            self.scan(rows[portion])
-
-    def offer(self, rows: Indices, squared: Floats, nearest: Indices) -> None:
-        """Exact minima of rows."""
-        farthest_place = int(squared.argmax())
-        if squared[farthest_place] > self.dropped_at:
-            self.best = Farthest(
-                float(squared[farthest_place]),
-                int(rows[farthest_place]),
-                int(nearest[farthest_place]),
-            )
 
 
 def farthest_row(
@@ -482,25 +274,26 @@ def farthest_row(
     (m,); it is asked only where many queries are left. `floor`: squared distance that is the answer
     if no query exceeds it.
     """
-    race = _FarthestRace(queries, targets, floor)
+    race = FarthestRace(queries, targets, floor)
     n_queries = len(queries)
     if targets.d == 1:
-        _settle_on_line(race)
+        settle_on_line(race)
         return race.best
     few_dimensions = targets.d <= DIRECT_DIMENSIONS
     if few_dimensions and n_queries * targets.n <= FEW_PAIRS:
         race.scan_directly(np.arange(n_queries))
         return race.best
     if n_queries * targets.n <= FEW_PAIRS or n_queries <= _FEW_ROWS:
-        race.scan_all(np.arange(n_queries), max(FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
+        race.scan_all(np.arange(n_queries), max(FEW_PAIRS // targets.n, ROWS_OF_SCAN))
         return race.best
     most_pairs = _PAIRS_AT_ONCE_FLAT if targets.d <= FLAT else _PAIRS_AT_ONCE
-    if n_queries * targets.n <= most_pairs and _settle_at_once(race):
+    if n_queries * targets.n <= most_pairs and settle_at_once(race):
         return race.best
     if few_dimensions:
         meeting = _meet_directly(race)
         rows_left = meeting.rows
-        if meeting.n_met >= targets.n or not rows_left.size:
+        # also of rows that have met all targets: bounds from blocks of BLAS are above their minima
+        if not rows_left.size:
             return race.best
         upper_bounds = meeting.upper_bounds()
         pilot_rows = meeting.pilot_rows
@@ -520,96 +313,17 @@ def farthest_row(
         rows_left = _drop_within_cells(race, rows_left, upper_bounds)
         if rows_left.size <= _FEW_ROWS:
             return race.best
-    reaches = _reaches(pilot_squared, near=targets.d > FLAT)
+    reaches = reaches_of(pilot_squared, near=targets.d > FLAT)
     if tree_is_cheaper(
-        lambda: _share_visited(queries[pilot_rows], reaches, targets.rows),
+        lambda: share_visited_of(queries[pilot_rows], reaches, targets.rows),
         targets,
         pairs=expected_pairs,
         n_left=rows_left.size,
     ):
-        _through_tree(race, TreeTargets(targets), rows_left)
+        through_tree(race, TreeTargets(targets), rows_left)
     else:
         race.scan_all(rows_left, _FILTER_CELLS // _BLOCK_ROWS)
     return race.best
-
-
-def _settle_at_once(race: _FarthestRace) -> bool:
-    """Settle all of not so many rows by SciPy's loop or by a tree, where either is quicker than
-    blocks; whether it did.
-
-    The loop (Taha & Hanbury 2015) leaves a row at its first target within L, L rising with each
-    row. Portions and blocks need fewer nanoseconds a pair, but a millisecond of calls. How many
-    targets a row meets there, and how many it visits in a tree, is judged by a few rows:
-    n·(40 + pairs·(1 + d/4)) nanoseconds the loop, m·(50 + 2d) + n·max(350, .8·d·visited) a tree,
-    n·m·(1 + .016·d) blocks.
-    """
-    queries = race.queries
-    targets = race.targets
-    n = len(queries)
-    judged = (np.arange(_JUDGED_ROWS) * n + n // 2) // _JUDGED_ROWS
-    squared = cdist(queries.take(judged, axis=0), targets.rows, "sqeuclidean")
-    targets.work.distances += squared.size
-    least = squared.min(axis=1)
-
-    def loop_cost(squared_level: float) -> float:
-        # of the row that is farthest L itself is the minimum: the median leaves it out
-        near = np.count_nonzero(squared < squared_level * (1 - TIE), axis=1)
-        pairs = targets.n / max(float(np.median(near)), 1.0)
-        return float(n * (_LOOP_ROW + pairs * (1 + 0.25 * targets.d)))
-
-    all_cost = n * targets.n * (1 + 0.016 * targets.d)
-    build_cost = targets.n * (50 + 2 * targets.d)
-    at_judged = loop_cost(float(least.max()))
-    if at_judged > _LOOP_BEFORE * min(all_cost, build_cost + n * _TREE_ROW):
-        # a tree opens leaves, which are about as wide as a row is from its 16th target
-        some = squared[:, :: max(targets.n // _JUDGED_TARGETS, 1)]
-        of_leaf = min(max(_LEAF * some.shape[1] // targets.n, 1), some.shape[1] - 1)
-        leaf = np.partition(some, of_leaf, axis=1)[:, of_leaf]
-        reach = np.square(np.sqrt(least) + np.sqrt(leaf))
-        visited = np.count_nonzero(some <= reach[:, None]) * targets.n / some.size
-        tree_cost = build_cost + n * max(_TREE_ROW, 0.8 * targets.d * visited)
-        enough = _LOOP_BEFORE * min(all_cost, tree_cost)
-        near_copies = least.max() <= _NEAR_COPY * leaf.min()
-        if at_judged > enough and not near_copies:
-            # L of few rows is low: some more, and a far one, tell what becomes of it
-            spread = (np.arange(_FIRST_OF_LOOP) * n + n // 3) // _FIRST_OF_LOOP
-            centred = queries - targets.rows[:: max(targets.n // _MIDDLE_OF, 1)].mean(axis=0)
-            norms = np.einsum("ij,ij->i", centred, centred)
-            _loop(race, np.append(spread, norms.argmax()))
-        if at_judged > enough and loop_cost(race.best.squared) > enough:
-            if all_cost < tree_cost:
-                return False
-            if targets.d <= FLAT or visited <= _FEW_VISITED:
-                _by_plain_tree(race)
-            else:
-                _through_tree(race, TreeTargets(targets), np.arange(n))
-            return True
-    _loop(race)
-    return True
-
-
-def _by_plain_tree(race: _FarthestRace) -> None:
-    """Settle all rows by a tree whose leaves are not made compact: quicker where few are opened."""
-    targets = race.targets
-    tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=False)
-    distances, nearest = tree.query(race.queries)
-    targets.work.tree_queries += len(distances)
-    row = np.array([distances.argmax()])
-    squared = squared_pairs(race.queries, row, targets.rows, nearest[row])
-    race.offer(row, squared, nearest[row])
-
-
-def _loop(race: _FarthestRace, rows: Indices | None = None) -> None:
-    """Settle some rows, or all, by SciPy's loop."""
-    targets = race.targets
-    queries = race.queries if rows is None else race.queries.take(rows, axis=0)
-    # a generator is a tenth of the time of the seed of one
-    generator = np.random.default_rng(_SEED)
-    _, place, target = directed_hausdorff(queries, targets.rows, rng=generator)
-    targets.work.loop_rows += len(queries)
-    row = np.array([place if rows is None else rows[place]])
-    nearest = np.array([target])
-    race.offer(row, squared_pairs(race.queries, row, targets.rows, nearest), nearest)
 
 
 class _DirectMeeting:
@@ -620,14 +334,14 @@ class _DirectMeeting:
     `pilot_rows`, `pilot_squared`: some random rows and their squared minima.
     """
 
-    def __init__(self, race: _FarthestRace) -> None:
+    def __init__(self, race: FarthestRace) -> None:
         self.race = race
         queries = race.queries
         targets = race.targets.rows
-        generator = np.random.default_rng(_SEED)
+        generator = np.random.default_rng(SEED)
         some_rows = generator.integers(0, len(queries), size=min(_ROWS_LOOKED_AT, len(queries)))
         centred = queries.take(some_rows, axis=0)
-        centred -= targets[:: max(len(targets) // _MIDDLE_OF, 1)].mean(axis=0)
+        centred -= targets[:: max(len(targets) // MIDDLE_OF, 1)].mean(axis=0)
         norms = np.einsum("ij,ij->i", centred, centred)
         farthest_last = np.argpartition(norms, norms.size - _DIRECT_PILOT)
         self.pilot_rows = some_rows[:_DIRECT_PILOT]
@@ -690,7 +404,7 @@ class _DirectMeeting:
             scan_type = everything.dtype.type
             block = targets.block(met, scan_type, +1)
         least = np.empty(self.rows.size)
-        for portion in portions(self.rows.size, max(_DIRECT_CELLS // len(met), 1)):
+        for portion in portions(self.rows.size, max(DIRECT_CELLS // len(met), 1)):
             if self.rows.size == len(everything):
                 rows = everything[portion]
             else:
@@ -717,7 +431,7 @@ class _DirectMeeting:
         return bounds
 
 
-def _meet_directly(race: _FarthestRace) -> _DirectMeeting:
+def _meet_directly(race: FarthestRace) -> _DirectMeeting:
     """Let all rows meet random targets until the race is over, or a tree has settled it, or blocks
     of BLAS are cheaper: only then rows are left.
     """
@@ -728,9 +442,9 @@ def _meet_directly(race: _FarthestRace) -> _DirectMeeting:
     else:
         pair_cost = 1.2 + 0.23 * targets.d
     share_visited = cache(
-        lambda: _share_visited(
+        lambda: share_visited_of(
             race.queries[meeting.pilot_rows],
-            _reaches(meeting.pilot_squared, near=targets.d > FLAT),
+            reaches_of(meeting.pilot_squared, near=targets.d > FLAT),
             targets.rows,
         )
     )
@@ -740,7 +454,7 @@ def _meet_directly(race: _FarthestRace) -> _DirectMeeting:
         if meeting.n_met == _FIRST_PORTION and pairs < _MANY_PAIRS:
             continue
         if tree_is_cheaper(share_visited, targets, pairs=pairs, n_left=n_left, pair_cost=pair_cost):
-            _through_tree(race, TreeTargets(targets), meeting.rows)
+            through_tree(race, TreeTargets(targets), meeting.rows)
             meeting.rows = meeting.rows[:0]
         blocks_cost = _BLOCKS_BEGIN + n_left * pairs * (2 + 0.03 * targets.d)
         if n_left * pairs * pair_cost > blocks_cost:
@@ -764,7 +478,7 @@ def _expected_pairs(queries: Floats, targets: Targets, squared_level: float) -> 
     return float(np.mean(1 / np.maximum(near_shares, 1 / targets.n)))
 
 
-def _first_bounds(race: _FarthestRace) -> tuple[Floats, Indices, Floats]:
+def _first_bounds(race: FarthestRace) -> tuple[Floats, Indices, Floats]:
     """Upper bounds of all squared minima from the hubs, after a pilot of rows.
 
     The rows of the pilot, and their minima.
@@ -772,7 +486,7 @@ def _first_bounds(race: _FarthestRace) -> tuple[Floats, Indices, Floats]:
     queries = race.queries
     targets = race.targets
     n_queries = len(queries)
-    generator = np.random.default_rng(_SEED)
+    generator = np.random.default_rng(SEED)
     pilot_rows, some_rows = (
         np.unique(generator.integers(0, n_queries, size=sample_size))
         for sample_size in (_PILOT_ROWS, _ROWS_LOOKED_AT)
@@ -805,7 +519,7 @@ class _Cells:
     costs time only.
     """
 
-    def __init__(self, race: _FarthestRace, rows: Indices) -> None:
+    def __init__(self, race: FarthestRace, rows: Indices) -> None:
         self.race = race
         targets = race.targets
         self.hubs = targets.rows[:: max(targets.n // _HUBS_OF_CELLS, 1)]
@@ -842,7 +556,7 @@ class _Cells:
         cell_of_met = self.cell_of_target[met]
         queries = self.race.queries[rows]
         rounding = 4 * targets.gamma(np.float32)
-        least = _SINGLE_PRECISION_BELOW * self.race.best.squared * targets.unit**2
+        least = SINGLE_PRECISION_BELOW * self.race.best.squared * targets.unit**2
         scan_type: type[np.floating[Any]] = np.float32
         prepared, squared_norms = targets.prepare(queries, scan_type, self.hubs[cell_of_row])
         if rounding * np.median(squared_norms) > least:
@@ -866,7 +580,7 @@ class _Cells:
         upper_bounds[rows] = np.minimum(upper_bounds[rows], bounds / targets.unit**2)
 
 
-def _drop_within_cells(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:
+def _drop_within_cells(race: FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:
     """Let rows meet targets of their own cells, first few, then, after L has risen, many.
 
     The rows that are left.
@@ -881,7 +595,7 @@ def _drop_within_cells(race: _FarthestRace, rows_left: Indices, upper_bounds: Fl
     return rows_left
 
 
-def _scan_largest(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:
+def _scan_largest(race: FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:
     """Scan the rows with the largest bounds while that takes many others out.
 
     The rows that are left.
@@ -891,7 +605,7 @@ def _scan_largest(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats)
             return rows_left
         squared_before = race.best.squared
         n_before = rows_left.size
-        n_scanned = min(_ROWS_OF_SCAN, rows_left.size)
+        n_scanned = min(ROWS_OF_SCAN, rows_left.size)
         largest_places = np.argpartition(upper_bounds[rows_left], rows_left.size - n_scanned)[
             rows_left.size - n_scanned :
         ]
@@ -903,24 +617,8 @@ def _scan_largest(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats)
         ):
             break
     while 0 < rows_left.size <= _FEW_ROWS:
-        race.scan(rows_left[:_ROWS_OF_SCAN])
-        rows_left = rows_left[_ROWS_OF_SCAN:][
-            upper_bounds[rows_left[_ROWS_OF_SCAN:]] > race.dropped_at
+        race.scan(rows_left[:ROWS_OF_SCAN])
+        rows_left = rows_left[ROWS_OF_SCAN:][
+            upper_bounds[rows_left[ROWS_OF_SCAN:]] > race.dropped_at
         ]
     return rows_left
-
-
-def _through_tree(race: _FarthestRace, tree: TreeTargets, rows_left: Indices) -> None:
-    """Bound every row by a near target of a tree, then settle those that are left."""
-    if race.targets.d <= FLAT:
-        race.offer(rows_left, *tree.nearest(race.queries[rows_left]))
-        return
-    upper_bounds, _ = tree.nearest(race.queries[rows_left], _NEAR_FACTOR)
-    largest_first = np.argsort(-upper_bounds)
-    first_place = 0
-    n_scanned = _ROWS_OF_SCAN
-    while first_place < (n_open := int(np.count_nonzero(upper_bounds > race.dropped_at))):
-        row_numbers = rows_left[largest_first[first_place : min(first_place + n_scanned, n_open)]]
-        race.offer(row_numbers, *tree.nearest(race.queries[row_numbers]))
-        first_place = first_place + n_scanned
-        n_scanned = 2 * n_scanned

@@ -60,12 +60,15 @@ def worthwhile(scene: Scene, statistic: Statistic, n_labels: int = 1) -> bool:
 
     More rows where all draws are looked at together; `n_labels`: by which values are told apart.
     """
+    if scene.n > _MOST_ROWS:
+        return False
     sides_of_attributes = Counter(side.attribute for side in scene.sides)
+    # an attribute with two values has one side, and two codes all the same
     most_codes = max([2, *sides_of_attributes.values()]) * n_labels
-    if scene.n <= min(_MOST_TOGETHER, _MOST_ROWS) and are_drawn_together(statistic, most_codes):
+    if scene.n <= _MOST_TOGETHER and are_drawn_together(statistic, most_codes):
         return True
     n_pairs = scene.n**2 * len(sides_of_attributes)
-    return scene.n <= _MOST_ROWS and n_pairs <= _PER_SIDE * len(scene.sides)
+    return n_pairs <= _PER_SIDE * len(scene.sides)
 
 
 def are_drawn_together(statistic: Statistic, most_codes: int) -> bool:

@@ -358,12 +358,10 @@ def _settle_comparisons(
         adjust=settings.adjust,
         adjusted_equality=adjusted,
     )
-    settle_comparisons = []
+    settled = []
     for (comparison, _), ruling, adjusted_pvalue in zip(compared, rulings, adjusted, strict=True):
-        settle_comparisons.append(
-            with_fields(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
-        )
-    return tuple(settle_comparisons)
+        settled.append(comparison._with_ruling(ruling, pvalue_adjusted=adjusted_pvalue))
+    return tuple(settled)
 
 
 def madd_of_columns(

@@ -438,8 +438,8 @@ class Mover(LimitsByCriticalValue):
 
         @functools.cache  # asked again for the ends of the search and for its root
         def z(x: float) -> tuple[float, float]:
-            distances = (x, max(size**2 - x**2, 0.0) ** 0.5)
-            return statistic_of_part(0, distances[0]), statistic_of_part(1, distances[1])
+            distance_of_second = max(size**2 - x**2, 0.0) ** 0.5
+            return statistic_of_part(0, x), statistic_of_part(1, distance_of_second)
 
         def excess(x: float) -> float:
             first_statistic, second_statistic = z(x)

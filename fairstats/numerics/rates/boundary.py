@@ -78,6 +78,16 @@ def smaller_rate(contrast: Contrast, rate: Floats, null: Floats) -> Floats:
     return rate * null / (1.0 - rate + null * rate)
 
 
+def _as_wide(size: int | NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """One number or an array with this shape.
+
+    To broadcast costs more than it looks: mostly there is nothing to do.
+    """
+    if isinstance(size, np.ndarray) and size.shape == shape:
+        return size
+    return np.broadcast_to(size, shape)
+
+
 def boundary(
     contrast: Contrast,
     counts: NDArray[np.int64],
@@ -102,13 +112,7 @@ def boundary(
     first, number : ndarray of int, shape (R, I)
         Counts j ≥ first have z ≤ c (first = M + 1: none has), counts j < number have z ≥ c.
     """
-    # broadcasting costs more than it looks: mostly there is nothing to do
-    m, n = (
-        size
-        if isinstance(size, np.ndarray) and size.shape == null.shape
-        else np.broadcast_to(size, null.shape)
-        for size in sizes
-    )
+    m, n = (_as_wide(size, null.shape) for size in sizes)
     least, most = rate_range(contrast, null)
     width = most - least
 

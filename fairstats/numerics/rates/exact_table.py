@@ -620,11 +620,14 @@ class ExactTable:
         k, n, k0, n0 = table
         self.contrast = contrast
         self.turned = n > n0 or (n == n0 and k > k0)
-        if self.turned:
-            k, n, k0, n0 = k0, n0, k, n
         self.table = (k, n, k0, n0)
+        if self.turned:
+            self.table = (k0, n0, k, n)
         self.alike = k == k0 and n == n0
-        self.larger = larger_group(k0, n0) if larger is None else larger
+        if larger is None:
+            _, _, k_of_larger, n_of_larger = self.table
+            larger = larger_group(k_of_larger, n_of_larger)
+        self.larger = larger
         self._answers: dict[tuple[float, str], Answer] = {}
         self._limits: dict[WantedLimit, float] = {}
 

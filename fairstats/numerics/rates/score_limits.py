@@ -329,13 +329,11 @@ def _limit_of(
     other order.
     """
     k, n, k0, n0 = table
-    if side > 0:
-        k, n, k0, n0 = k0, n0, k, n
     if correction:
         critical *= sqrt((n + n0) / (n + n0 - 1))
-    lower = _find_lower_limit(k, n, k0, n0, contrast, critical)
     if side < 0:
-        return lower
+        return _find_lower_limit(k, n, k0, n0, contrast, critical)
+    lower = _find_lower_limit(k0, n0, k, n, contrast, critical)
     if contrast == "difference":
         return -lower
     return inf if lower == 0 else 1 / lower
